@@ -1,0 +1,1 @@
+"""What both ends of the pipe share: JSON-RPC, framing, ACP types, and a headless client."""

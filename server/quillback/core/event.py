@@ -1,0 +1,180 @@
+"""What a turn reports: one stream of facts that the store writes down and the edge shows.
+
+A message's growth is `MessageStarted`, then `PartOpened`/`PartGrew`/`PartClosed`, then `MessageEnded` or
+`MessageDropped`. The same growth events are the journal: `grow` folds them, live and after a crash.
+"""
+
+from enum import Enum, StrEnum
+
+from attrs import evolve, frozen
+
+from quillback.core.message import Message, Part, Severity, Shown, Text, Thinking, ToolUse
+
+
+class Growth(Enum):
+    TEXT = "text"
+    THOUGHT = "thought"
+    INPUT = "input"
+
+
+class StopReason(StrEnum):
+    """Why a turn ended, in ACP's words."""
+
+    END_TURN = "end_turn"
+    MAX_TOKENS = "max_tokens"
+    MAX_TURN_REQUESTS = "max_turn_requests"
+    REFUSAL = "refusal"
+    CANCELLED = "cancelled"
+
+
+@frozen
+class MessageAdded:
+    """A whole message entered the stream: a prompt, a tool result, a notice."""
+
+    message: Message
+
+
+@frozen
+class MessageStarted:
+    message: Message
+
+
+@frozen
+class PartOpened:
+    message_id: str
+    index: int
+    part: Part
+
+
+@frozen
+class PartGrew:
+    """`run_id` is the wire id of the text or thought run; `supersedes` names the runs a retry replaces."""
+
+    message_id: str
+    index: int
+    growth: Growth
+    text: str
+    run_id: str = ""
+    supersedes: tuple[str, ...] = ()
+
+
+@frozen
+class PartClosed:
+    message_id: str
+    index: int
+    part: Part
+
+
+@frozen
+class MessageEnded:
+    message: Message
+
+
+@frozen
+class MessageChanged:
+    """A stored message got another state or visibility."""
+
+    message: Message
+
+
+@frozen
+class MessageDropped:
+    """An attempt was abandoned: the message leaves the stream, its open `calls` are shown as failed."""
+
+    message_id: str
+    calls: tuple[ToolUse, ...] = ()
+
+
+@frozen
+class ToolStarted:
+    call: ToolUse
+
+
+@frozen
+class ToolProgressed:
+    """`shown` is the whole of what the editor should show for the call by now."""
+
+    call_id: str
+    shown: tuple[Shown, ...]
+
+
+@frozen
+class UsageChanged:
+    """`used` and `size` are tokens of the context window; `cost` is the session's, in US dollars."""
+
+    used: int
+    size: int
+    cost: float
+
+
+@frozen
+class RetryScheduled:
+    """The model request failed and is tried again after `delay` seconds."""
+
+    attempt: int
+    attempts: int
+    delay: float
+    reason: str
+
+
+@frozen
+class Noticed:
+    title: str
+    severity: Severity = Severity.INFO
+    description: str = ""
+
+
+@frozen
+class TurnCompleted:
+    """The last event of each accepted prompt, exactly once.
+
+    `error` is set when the turn failed; then `stop_reason` says nothing. `message_id` names the last text run.
+    """
+
+    stop_reason: StopReason
+    message_id: str = ""
+    text: str = ""
+    error: str = ""
+    error_kind: str = ""
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float = 0.0
+
+
+Grown = PartOpened | PartGrew | PartClosed
+Event = (
+    MessageAdded
+    | MessageStarted
+    | PartOpened
+    | PartGrew
+    | PartClosed
+    | MessageEnded
+    | MessageChanged
+    | MessageDropped
+    | ToolStarted
+    | ToolProgressed
+    | UsageChanged
+    | RetryScheduled
+    | Noticed
+    | TurnCompleted
+)
+
+
+def grow(parts: list[Part], event: Grown) -> None:
+    """Apply one growth event to the parts of its message, in place.
+
+    Text is appended by concatenation; a caller that streams joins deltas first (see `assemble`).
+    """
+    match event:
+        case PartOpened(index=index, part=part) if index == len(parts):
+            parts.append(part)
+        case PartOpened(index=index, part=part) | PartClosed(index=index, part=part):
+            parts[index] = part
+        case PartGrew(index=index, text=text):
+            match parts[index]:
+                case Text() | Thinking() as part:
+                    parts[index] = evolve(part, text=part.text + text)
+                case ToolUse() as part:
+                    parts[index] = evolve(part, raw=part.raw + text)
+                case _:
+                    raise ValueError(f"part {index} of {event.message_id} cannot grow")

@@ -1,0 +1,329 @@
+"""The ports: what the core and the session need from the outside, each implemented by one package.
+
+`providers` implement `Provider`, `tools` `Tool`, `inspectors` `Inspector`, `store` `Store`, `edge` `Editor`.
+"""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from enum import StrEnum
+from typing import Any, Protocol
+
+from attrs import frozen
+
+from quillback.core.event import Grown
+from quillback.core.message import (
+    FileSeen,
+    JsonObject,
+    Location,
+    Message,
+    PlanEntry,
+    ResultPart,
+    Shown,
+    ToolUse,
+)
+from quillback.core.model import ModelRequest, ProviderEvent, Thinking, ToolSpec
+from quillback.core.verdict import Verdict
+
+
+class Provider(Protocol):
+    """Speaks to one model service."""
+
+    def stream(self, request: ModelRequest) -> AsyncIterator[ProviderEvent]:
+        """One reply, as it arrives; ends after StreamStopped. Raises ProviderError. Never retries by itself.
+
+        Cancelling the consumer closes the connection.
+        """
+        ...
+
+    async def close(self) -> None: ...
+
+
+# ---------------------------------------------------------------- tools
+
+
+class ToolError(Exception):
+    """A call failed in a way the model should read about; the text says what to do instead."""
+
+
+@frozen
+class Access:
+    """What a call will touch, for inspectors: real absolute paths, and the command line if there is one.
+
+    `cwd` is where the command runs.
+    """
+
+    reads: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
+    command: str = ""
+    cwd: str = ""
+
+
+@frozen
+class ToolProgress:
+    """`shown` is the whole of what the editor should show by now."""
+
+    shown: tuple[Shown, ...]
+
+
+@frozen
+class ToolOutcome:
+    """The end of a call. See `ToolResult` for the fields; `stop_turn` ends the turn after this step."""
+
+    content: tuple[ResultPart, ...]
+    is_error: bool = False
+    shown: tuple[Shown, ...] = ()
+    locations: tuple[Location, ...] = ()
+    raw_output: Any = None
+    plan: tuple[PlanEntry, ...] | None = None
+    seen: tuple[FileSeen, ...] = ()
+    stop_turn: bool = False
+
+
+class PreparedCall(Protocol):
+    """A call that was looked at but not run: what it will touch and what it will change."""
+
+    @property
+    def access(self) -> Access: ...
+
+    @property
+    def shown(self) -> tuple[Shown, ...]:
+        """What the permission request shows: the diff that will be applied, for instance."""
+        ...
+
+    @property
+    def locations(self) -> tuple[Location, ...]: ...
+
+    def run(self) -> AsyncIterator[ToolProgress | ToolOutcome]:
+        """Run it: any number of ToolProgress, then one ToolOutcome.
+
+        Checks again that what `prepare` saw still holds. Raises ToolError. Cancelling ends it and what it started.
+        """
+        ...
+
+
+class Tool(Protocol):
+    """A server tool of one session."""
+
+    @property
+    def spec(self) -> ToolSpec: ...
+
+    def touches(self, arguments: JsonObject) -> frozenset[str]:
+        """Keys (real paths) that calls must not share at one time; calls with a common key run in call order."""
+        ...
+
+    async def prepare(self, call_id: str, arguments: JsonObject) -> PreparedCall:
+        """Look at a call whose arguments fit the schema, without any effect. Raises ToolError."""
+        ...
+
+
+class Toolbox(Protocol):
+    """The server tools of one session and what they keep alive."""
+
+    def tools(self) -> Sequence[Tool]: ...
+
+    async def close(self) -> None:
+        """Ends every process the session's tools started."""
+        ...
+
+
+# ---------------------------------------------------------------- editor
+
+
+class Choice(StrEnum):
+    """The answer to a permission question; only the ALLOW ones run the call."""
+
+    ALLOW_ONCE = "allow_once"
+    ALLOW_ALWAYS = "allow_always"
+    REJECT_ONCE = "reject_once"
+    REJECT_ALWAYS = "reject_always"
+    CANCELLED = "cancelled"
+
+
+@frozen
+class PermissionAsk:
+    """`rule` is what allow_always or reject_always would store, for the option's label."""
+
+    call: ToolUse
+    shown: tuple[Shown, ...]
+    locations: tuple[Location, ...]
+    reason: str
+    rule: str
+
+
+@frozen
+class EditorCapabilities:
+    read_text: bool = False
+    write_text: bool = False
+    terminal: bool = False
+
+
+@frozen
+class TerminalOutput:
+    """`exit_code` is None while it runs or when a signal ended it (then `signal` is set)."""
+
+    text: str
+    truncated: bool
+    finished: bool
+    exit_code: int | None = None
+    signal: str = ""
+
+
+class EditorError(Exception):
+    """The editor refused or could not answer; `code` is its JSON-RPC error code, 0 for a time-out."""
+
+    def __init__(self, message: str, code: int = 0) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class Editor(Protocol):
+    """The editor behind a session. Methods other than ask_permission are called only where offered.
+
+    File and terminal requests have a time limit; permission and wait_terminal end by answer or cancel.
+    """
+
+    @property
+    def capabilities(self) -> EditorCapabilities: ...
+
+    async def ask_permission(self, session_id: str, ask: PermissionAsk) -> Choice: ...
+
+    async def read_text(self, session_id: str, path: str) -> str:
+        """The whole text of a file as the editor has it, unsaved changes included. Raises EditorError."""
+        ...
+
+    async def write_text(self, session_id: str, path: str, content: str) -> None: ...
+
+    async def create_terminal(
+        self, session_id: str, command: str, cwd: str, env: Mapping[str, str], output_limit: int
+    ) -> str: ...
+
+    async def terminal_output(self, session_id: str, terminal_id: str) -> TerminalOutput: ...
+
+    async def wait_terminal(self, session_id: str, terminal_id: str) -> TerminalOutput: ...
+
+    def end_terminal(self, session_id: str, terminal_id: str, *, kill: bool) -> None:
+        """Release it, after a kill if asked; does not wait."""
+        ...
+
+
+# ---------------------------------------------------------------- inspectors
+
+
+class Mode(StrEnum):
+    """How much the agent may do without asking."""
+
+    APPROVE = "approve"
+    AUTO = "auto"
+    CHAT = "chat"
+
+
+class RuleEffect(StrEnum):
+    ALLOW = "allow"
+    REJECT = "reject"
+
+
+@frozen
+class Rule:
+    """A stored answer: `pattern` is `tool(argument)`, exact. It holds for sessions whose cwd is `root`."""
+
+    root: str
+    pattern: str
+    effect: RuleEffect
+
+
+@frozen
+class Inspection:
+    """What inspectors judge: a call and what it will touch, in which mode and inside which roots (real paths)."""
+
+    session_id: str
+    call: ToolUse
+    spec: ToolSpec
+    access: Access
+    mode: Mode
+    roots: tuple[str, ...]
+    rules: tuple[Rule, ...]
+
+
+class Inspector(Protocol):
+    @property
+    def name(self) -> str: ...
+
+    async def inspect(self, inspection: Inspection) -> Verdict: ...
+
+
+# ---------------------------------------------------------------- store
+
+
+@frozen
+class SessionRecord:
+    """A session's row. Times are milliseconds since the epoch; `cost` is US dollars."""
+
+    id: str
+    cwd: str
+    roots: tuple[str, ...]
+    mode: Mode
+    model: str
+    thinking: Thinking
+    created_at: int
+    updated_at: int
+    title: str = ""
+    cost: float = 0.0
+
+
+class StoreError(Exception):
+    """The store could not do it; the text names the file and what to do."""
+
+
+class SessionBusyError(StoreError):
+    """Another live process owns the session."""
+
+
+class Store(Protocol):
+    """Sessions on disk. `put`, `journal` and `drop` only enqueue, in order; `flush` waits until all of it is durable.
+
+    What could not be written stays enqueued and is tried again by the next flush.
+    """
+
+    async def create_session(self, record: SessionRecord) -> None: ...
+
+    async def session(self, session_id: str) -> SessionRecord | None: ...
+
+    async def sessions(
+        self, *, cwd: str | None = None, before: tuple[int, str] | None = None, limit: int = 50
+    ) -> list[SessionRecord]:
+        """Newest first by (updated_at, id), strictly below `before`."""
+        ...
+
+    async def delete_session(self, session_id: str) -> None:
+        """Forget it and its messages; unknown ids are no error."""
+        ...
+
+    def save_session(self, record: SessionRecord) -> None: ...
+
+    async def acquire(self, session_id: str) -> None:
+        """Become the session's one owner. Raises SessionBusyError while another live process owns it."""
+        ...
+
+    async def release(self, session_id: str) -> None: ...
+
+    async def messages(self, session_id: str) -> list[Message]:
+        """The stream in `seq` order, queued prompts last. What a killed process left streaming is folded from its
+        journal and comes back, and is stored, as interrupted."""
+        ...
+
+    def put(self, message: Message) -> None:
+        """Insert or replace a message. A state other than streaming also removes its journal."""
+        ...
+
+    def journal(self, event: Grown) -> None: ...
+
+    def drop(self, message_id: str) -> None: ...
+
+    async def flush(self) -> None:
+        """Raises StoreError naming what is not saved."""
+        ...
+
+    async def rules(self, root: str) -> list[Rule]: ...
+
+    async def add_rule(self, rule: Rule) -> None: ...
+
+    async def close(self) -> None: ...

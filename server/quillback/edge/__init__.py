@@ -1,0 +1,1 @@
+"""The wire: stdio, ACP methods, and the only translation between events and protocol types."""

@@ -1,0 +1,1 @@
+"""ACP, one file per method."""

@@ -1,0 +1,1 @@
+"""Inspectors look at each server tool call before it runs."""

@@ -1,0 +1,1 @@
+"""Sessions on disk: SQLite through one writer."""
