@@ -125,6 +125,13 @@ class Noticed:
 
 
 @frozen
+class Retitled:
+    """The session got a title."""
+
+    title: str
+
+
+@frozen
 class TurnCompleted:
     """The last event of each accepted prompt, exactly once.
 
@@ -156,6 +163,7 @@ Event = (
     | UsageChanged
     | RetryScheduled
     | Noticed
+    | Retitled
     | TurnCompleted
 )
 

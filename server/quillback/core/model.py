@@ -32,6 +32,7 @@ class Model:
     """A model of the catalog. `context_window` and `max_output` are tokens; no price means unknown.
 
     `thinking_always` models cannot have thinking turned off; `thinking` is False for models that have none.
+    A prompt of more than `long_prompt` tokens costs `long_price` (0 and None where there is one price only).
     """
 
     id: str
@@ -43,6 +44,8 @@ class Model:
     thinking: bool = True
     thinking_always: bool = False
     images: bool = True
+    long_prompt: int = 0
+    long_price: Price | None = None
 
 
 @frozen
@@ -83,7 +86,8 @@ class ModelRequest:
     """One request to a model, neutral of the provider.
 
     `marks` are the (message, part) indexes where a prompt cache entry may end, besides tools and system.
-    `max_tokens` bounds the answer. `extra` is never sent; it lets a scripted provider tell main from side requests.
+    `max_tokens` bounds the answer. `side` and `session_id` are never sent: a scripted provider tells main from side
+    requests by them, and one session from another.
     """
 
     model: Model
@@ -94,6 +98,7 @@ class ModelRequest:
     thinking: Thinking = Thinking.OFF
     marks: tuple[tuple[int, int], ...] = ()
     side: bool = False
+    session_id: str = ""
 
 
 @frozen

@@ -118,7 +118,13 @@ class Tool(Protocol):
 class Toolbox(Protocol):
     """The server tools of one session and what they keep alive."""
 
-    def tools(self) -> Sequence[Tool]: ...
+    def tools(self) -> Sequence[Tool]:
+        """The tools there are now."""
+        ...
+
+    async def ready(self) -> None:
+        """Wait, within limits, for tools that are still on their way."""
+        ...
 
     async def close(self) -> None:
         """Ends every process the session's tools started."""

@@ -1,0 +1,60 @@
+"""The tool calls of one step: which may run, which are answered, and when the step is over."""
+
+from collections.abc import Mapping
+
+from quillback.core.message import Text, ToolResult, ToolUse
+from quillback.core.model import ToolSpec
+from quillback.core.repetition import Repetition
+
+
+class Calls:
+    def __init__(self, due: tuple[ToolUse, ...], tools: Mapping[str, ToolSpec], repetition: Repetition) -> None:
+        self.to_run: tuple[ToolUse, ...] = ()
+        self.stop_turn = False
+        self._due = due
+        self._tools = tools
+        self._repetition = repetition
+        self._answered: dict[str, ToolResult] = {}
+        self._refused: set[str] = set()
+
+    def start(self) -> list[ToolResult]:
+        """Sort out what may run; the results of what may not."""
+        results: list[ToolResult] = []
+        for call in self._due:
+            problem = call.problem
+            if not problem:
+                problem = self._repetition.refusal(call, polling=self._polling(call))
+                if problem:
+                    self._refused.add(call.id)
+            if problem:
+                results.append(error_result(call, problem))
+            else:
+                self.to_run = (*self.to_run, call)
+        return results
+
+    def answer(self, result: ToolResult) -> bool:
+        """Take a result; False for one of no open call, which changes nothing."""
+        if result.call_id in self._answered or result.call_id not in {c.id for c in self._due}:
+            return False
+        self._answered[result.call_id] = result
+        return True
+
+    def unanswered(self) -> list[ToolUse]:
+        return [c for c in self._due if c.id not in self._answered]
+
+    def repeats(self) -> str:
+        """Close the step: the titles of its calls when it was one of too many equal steps."""
+        for call in self._due:
+            refused = call.id in self._refused
+            self._repetition.record(call, self._answered[call.id], polling=self._polling(call), refused=refused)
+        if not self._repetition.end_step():
+            return ""
+        return ", ".join(dict.fromkeys(c.title or c.name for c in self._due))
+
+    def _polling(self, call: ToolUse) -> bool:
+        spec = self._tools.get(call.name)
+        return spec is not None and spec.polling
+
+
+def error_result(call: ToolUse, text: str) -> ToolResult:
+    return ToolResult(call.id, (Text(text),), is_error=True)

@@ -1,0 +1,382 @@
+"""One turn as a pure machine: `next_action` says what to do, `feed` takes what came of it and returns events.
+
+It decides everything and does nothing: no I/O, no clock, no randomness of its own. Transitions are in `turn_table`.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from attrs import define, evolve, field
+
+from quillback.core.assemble import Assembler
+from quillback.core.attempt import Attempt
+from quillback.core.calls import Calls, error_result
+from quillback.core.event import (
+    Event,
+    MessageAdded,
+    MessageChanged,
+    MessageEnded,
+    RetryScheduled,
+    StopReason,
+    TurnCompleted,
+    UsageChanged,
+)
+from quillback.core.message import Message, MessageState, Part, Role, Text, ToolResult, Usage
+from quillback.core.model import Failure, ProviderError, ToolSpec
+from quillback.core.repetition import Repetition
+from quillback.core.reply import Decision, Next, decide
+from quillback.core.request import Reductions, build_request, reduction
+from quillback.core.retry import ATTEMPTS, delay, give_up_message
+from quillback.core.turn_table import Signal, State, TurnError, move
+from quillback.core.turn_types import (
+    Action,
+    BeginStep,
+    CallModel,
+    Cancel,
+    Crash,
+    Finish,
+    Input,
+    Received,
+    ReplyEnded,
+    RequestFailed,
+    RunTools,
+    Setup,
+    StepBegan,
+    ToolFinished,
+    Wait,
+    Waited,
+)
+
+CANCELLED_CALL = "cancelled before it finished; it may have had effects"
+NOT_RUN = "not run: the turn ended first"
+CUT_REPLY = "not run: the reply was cut off"
+
+
+@define
+class _Counts:
+    """How often something happened in a row."""
+
+    steps: int = 0
+    attempts: int = 1
+    empty: int = 0
+    max_tokens: int = 0
+    pauses: int = 0
+
+
+@define
+class _Step:
+    """The reply being read and the calls being run."""
+
+    calls: Calls
+    tools: Mapping[str, ToolSpec] = field(factory=dict)
+    attempt: Attempt | None = None
+
+
+class Turn:
+    """`history` is the session's stream, the prompt its last message; the turn appends to it and changes it."""
+
+    def __init__(self, setup: Setup, history: list[Message]) -> None:
+        self.state = State.READY
+        self.history = history
+        self._setup = setup
+        self._prompt = len(history) - 1
+        self._counts = _Counts()
+        self._repetition = Repetition()
+        self._step = _Step(Calls((), {}, self._repetition))
+        self._reductions = Reductions()
+        self._continuing = False
+        self._superseded: tuple[str, ...] = ()
+        self._wait = 0.0
+        self._usage = Usage()
+        self._cost = 0.0
+        self._last_run = ""
+        self._completed: TurnCompleted | None = None
+
+    def next_action(self) -> Action:
+        match self.state:
+            case State.READY:
+                return BeginStep()
+            case State.REQUESTING:
+                return CallModel(self._open_attempt().request)
+            case State.WAITING:
+                return Wait(self._wait)
+            case State.RUNNING:
+                return RunTools(self._step.calls.to_run)
+            case State.ENDED:
+                assert self._completed is not None
+                return Finish(self._completed)
+
+    def feed(self, given: Input) -> list[Event]:
+        """What follows from `given`. A turn that has ended takes nothing more: late input is dropped."""
+        if self.state is State.ENDED:
+            return []
+        match given:
+            case StepBegan():
+                return self._begin(given)
+            case Received(events=events):
+                return self._attempt().received(events)
+            case ReplyEnded():
+                return self._reply_ended()
+            case RequestFailed(error=error):
+                return self._request_failed(error)
+            case Waited():
+                self._go(Signal.WAITED)
+                return []
+            case ToolFinished():
+                return self._tool_finished(given)
+            case Cancel():
+                return self._end_early(Signal.CANCELLED, StopReason.CANCELLED, CANCELLED_CALL)
+            case Crash(message=message, kind=kind):
+                return self._end_early(Signal.CRASHED, StopReason.END_TURN, NOT_RUN, error=message, kind=kind)
+
+    # ------------------------------------------------------------ step
+
+    def _begin(self, given: StepBegan) -> list[Event]:
+        move(self.state, Signal.STEP_BEGAN)  # raises before anything is changed
+        out: list[Event] = [self._append(message) for message in given.steers]
+        reached = self._limit(given.elapsed)
+        if reached:
+            return [*out, *self._stop(Signal.LIMIT_REACHED, StopReason.MAX_TURN_REQUESTS, say=reached)]
+        self._counts.steps += 1
+        self._counts.attempts = 1
+        tools = {t.name: t for t in given.tools}
+        self._step = _Step(Calls((), tools, self._repetition), tools)
+        self._go(Signal.STEP_BEGAN)
+        return out
+
+    def _limit(self, elapsed: float) -> str:
+        limits = self._setup.limits
+        if self._counts.steps >= limits.max_steps:
+            return f"Stopped after {limits.max_steps} steps, the limit of one turn. Send another prompt to go on."
+        if limits.max_cost is not None and self._cost >= limits.max_cost:
+            return f"Stopped: this turn has cost ${self._cost:.2f}, and the limit is ${limits.max_cost:.2f}."
+        if limits.max_duration is not None and elapsed >= limits.max_duration:
+            return f"Stopped after {elapsed:.0f} seconds; the limit of one turn is {limits.max_duration:.0f}."
+        return ""
+
+    def _open_attempt(self) -> Attempt:
+        """The try at a reply that is due; its message is allocated here."""
+        setup, step = self._setup, self._step
+        if step.attempt is not None:
+            return step.attempt
+        request = build_request(
+            self.history,
+            session_id=setup.session_id,
+            model=setup.model,
+            system=setup.system,
+            tools=tuple(step.tools.values()),
+            thinking=setup.thinking,
+            max_tokens=setup.model.max_output,
+            reductions=self._reductions,
+            continuing=self._continuing,
+        )
+        message = self._message(Role.ASSISTANT, (), state=MessageState.STREAMING)
+        message = evolve(message, model=setup.model.id, provider=setup.model.provider)
+        assembler = Assembler(message.id, setup.new_id, step.tools, self._superseded)
+        step.attempt = Attempt(request, message, assembler)
+        return step.attempt
+
+    # ------------------------------------------------------------ reply
+
+    def _attempt(self) -> Attempt:
+        if self.state is not State.REQUESTING or self._step.attempt is None:
+            raise TurnError("there is no request whose reply could come")
+        return self._step.attempt
+
+    def _reply_ended(self) -> list[Event]:
+        attempt = self._attempt()
+        if not attempt.stop_reason:
+            text = "The model's service ended its reply before it was complete."
+            return self._request_failed(ProviderError(Failure.INCOMPLETE, text))
+        self._step.attempt = None
+        out, message = attempt.complete()
+        self._account(message)
+        counts = self._counts
+        decision = decide(message, counts.empty, counts.max_tokens, counts.pauses)
+        counts.empty = counts.empty + 1 if decision.next is Next.EMPTY else 0
+        counts.max_tokens = counts.max_tokens + 1 if message.finish_reason == "max_tokens" else 0
+        counts.pauses = counts.pauses + 1 if decision.next is Next.GO_ON else 0
+        out += self._keep(message) if decision.keep else self._abandon(attempt)
+        out.append(self._usage_changed(message))
+        return out + self._carry_out(decision, attempt)
+
+    def _carry_out(self, decision: Decision, attempt: Attempt) -> list[Event]:
+        self._continuing = decision.next is Next.GO_ON
+        if decision.keep and attempt.runs:  # the first of them said what it supersedes
+            self._superseded = ()
+        match decision.next:
+            case Next.RUN:
+                return self._start_calls()
+            case Next.GO_ON:
+                self._go(Signal.REPLY_GOES_ON)
+                return []
+            case Next.EMPTY:
+                self._go(Signal.REQUEST_AGAIN)
+                return []
+            case Next.REFUSED:
+                why = f": {attempt.explanation}" if attempt.explanation else ""
+                say = f"The model declined to answer{why}. This prompt is left out of what it sees next."
+                out = self._answer_open(NOT_RUN)
+                out += self._stop(Signal.REPLY_ENDED_TURN, StopReason.REFUSAL, say=say)
+                return out + self._hide_prompt()
+            case Next.END:
+                out = self._answer_open(NOT_RUN)
+                return out + self._stop(Signal.REPLY_ENDED_TURN, decision.stop_reason, say=decision.say)
+
+    def _account(self, message: Message) -> None:
+        usage = message.usage or Usage()
+        read = usage.context_size - usage.output_tokens
+        self._usage = Usage(self._usage.input_tokens + read, self._usage.output_tokens + usage.output_tokens)
+        self._cost += message.cost
+
+    def _keep(self, message: Message) -> list[Event]:
+        """The reply enters the stream."""
+        self._append(message)
+        texts = [p.run_id for p in message.parts if isinstance(p, Text) and p.text]
+        self._last_run = texts[-1] if texts else self._last_run
+        self._step.calls = Calls(message.tool_uses(), self._step.tools, self._repetition)
+        return [MessageEnded(message)]
+
+    def _abandon(self, attempt: Attempt) -> list[Event]:
+        """The attempt leaves the stream; the next one says which runs it supersedes."""
+        self._step.attempt = None
+        self._superseded = (*self._superseded, *attempt.runs)
+        return attempt.abandon()
+
+    def _request_failed(self, error: ProviderError) -> list[Event]:
+        attempt = self._attempt()
+        reduced = reduction(error.failure, self._reductions)
+        if reduced is not None:
+            self._reductions = reduced
+            self._go(Signal.REQUEST_AGAIN)
+            return self._abandon(attempt)
+        seconds = delay(self._counts.attempts, error, self._setup.jitter())
+        if seconds is None:
+            out = self._keep_partial(CUT_REPLY)
+            text = give_up_message(error, self._counts.attempts)
+            return out + self._finish(Signal.REQUEST_FAILED, StopReason.END_TURN, text, error.failure.value)
+        self._counts.attempts += 1
+        self._wait = seconds
+        self._go(Signal.REQUEST_LATER)
+        scheduled = RetryScheduled(self._counts.attempts, ATTEMPTS, seconds, error.message)
+        return [*self._abandon(attempt), scheduled]
+
+    def _keep_partial(self, unanswered: str) -> list[Event]:
+        """What a reply that ended early had brought stays, marked as interrupted."""
+        attempt, self._step.attempt = self._step.attempt, None
+        if attempt is None:
+            return []
+        out, message = attempt.interrupt()
+        if message is None:
+            return out
+        return [*out, *self._keep(message), *self._answer_open(unanswered)]
+
+    # ------------------------------------------------------------ tools
+
+    def _start_calls(self) -> list[Event]:
+        self._go(Signal.REPLY_CALLED_TOOLS)
+        out: list[Event] = [e for result in self._step.calls.start() for e in self._answer(result)]
+        return out + self._calls_done()
+
+    def _tool_finished(self, given: ToolFinished) -> list[Event]:
+        if self.state is not State.RUNNING:
+            return []
+        out = self._answer(given.result)
+        self._step.calls.stop_turn |= given.stop_turn and bool(out)
+        return out + self._calls_done()
+
+    def _answer(self, result: ToolResult) -> list[Event]:
+        if not self._step.calls.answer(result):
+            return []
+        return [self._append(self._message(Role.TOOL, (result,)))]
+
+    def _answer_open(self, text: str) -> list[Event]:
+        """An error result for each call of the step that has none."""
+        return [e for call in self._step.calls.unanswered() for e in self._answer(error_result(call, text))]
+
+    def _calls_done(self) -> list[Event]:
+        calls = self._step.calls
+        if calls.unanswered():
+            return []
+        repeating = calls.repeats()
+        if repeating:
+            say = f"Stopped: the model kept repeating the same step ({repeating}) with the same result."
+            return self._stop(Signal.CALLS_ENDED_TURN, StopReason.MAX_TURN_REQUESTS, say=say)
+        if calls.stop_turn:
+            return self._finish(Signal.CALLS_ENDED_TURN, StopReason.END_TURN)
+        self._go(Signal.CALLS_ANSWERED)
+        return []
+
+    # ------------------------------------------------------------ end
+
+    def _end_early(
+        self, signal: Signal, reason: StopReason, unanswered: str, *, error: str = "", kind: str = ""
+    ) -> list[Event]:
+        out = self._keep_partial(unanswered) if self.state is State.REQUESTING else []
+        out += self._answer_open(unanswered)
+        return out + self._finish(signal, reason, error, kind)
+
+    def _stop(self, signal: Signal, reason: StopReason, *, say: str) -> list[Event]:
+        """End the turn, after `say` is shown to the user (never to the model)."""
+        out: list[Event] = []
+        if say:
+            run = self._setup.new_id("msg")
+            message = evolve(self._message(Role.ASSISTANT, (Text(say, run),)), visible_to_model=False)
+            out.append(self._append(message))
+            self._last_run = run
+        return out + self._finish(signal, reason)
+
+    def _finish(self, signal: Signal, reason: StopReason, error: str = "", kind: str = "") -> list[Event]:
+        self._go(signal)
+        text = next((_run_text(m, self._last_run) for m in reversed(self.history) if _run_text(m, self._last_run)), "")
+        self._completed = TurnCompleted(
+            stop_reason=reason,
+            message_id=self._last_run,
+            text=text,
+            error=error,
+            error_kind=kind,
+            input_tokens=self._usage.input_tokens,
+            output_tokens=self._usage.output_tokens,
+            cost=self._cost,
+        )
+        return []
+
+    def _hide_prompt(self) -> list[Event]:
+        """A refused prompt, and all after it, is kept from the model from now on."""
+        out: list[Event] = []
+        for i in range(self._prompt, len(self.history)):
+            if self.history[i].visible_to_model:
+                self.history[i] = evolve(self.history[i], visible_to_model=False)
+                out.append(MessageChanged(self.history[i]))
+        return out
+
+    # ------------------------------------------------------------ small things
+
+    def _go(self, signal: Signal) -> None:
+        self.state = move(self.state, signal)
+
+    def _message(self, role: Role, parts: tuple[Part, ...], state: MessageState = MessageState.COMPLETE) -> Message:
+        return Message(
+            id=self._setup.new_id("msg"),
+            session_id=self._setup.session_id,
+            seq=next_seq(self.history),
+            role=role,
+            parts=parts,
+            created_at=self._setup.now(),
+            state=state,
+        )
+
+    def _append(self, message: Message) -> MessageAdded:
+        self.history.append(message)
+        return MessageAdded(message)
+
+    def _usage_changed(self, message: Message) -> UsageChanged:
+        used = message.usage.context_size if message.usage else 0
+        return UsageChanged(used, self._setup.model.context_window, self._setup.spent + self._cost)
+
+
+def next_seq(history: Sequence[Message]) -> int:
+    return history[-1].seq + 1 if history else 1
+
+
+def _run_text(message: Message, run_id: str) -> str:
+    return "".join(p.text for p in message.parts if isinstance(p, Text) and run_id and p.run_id == run_id)

@@ -1,0 +1,14 @@
+"""session/delete: idempotent."""
+
+from quillback.core.ports import StoreError
+from quillback.edge.connection import Connection
+from quillback_protocol import acp
+from quillback_protocol.jsonrpc import INTERNAL_ERROR, RpcError
+
+
+async def handle(connection: Connection, request: acp.DeleteSessionRequest) -> acp.DeleteSessionResponse:
+    try:
+        await connection.sessions.delete(request.session_id)
+    except StoreError as error:
+        raise RpcError(INTERNAL_ERROR, str(error)) from None
+    return acp.DeleteSessionResponse()

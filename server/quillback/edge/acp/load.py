@@ -1,0 +1,25 @@
+"""session/load: the whole stream is replayed under its ids before the answer."""
+
+from quillback.edge.acp.options import config_options, mode_state
+from quillback.edge.connection import Connection, opened
+from quillback.session.history import context_used
+from quillback.session.session import Session
+from quillback_protocol import acp
+
+
+async def handle(connection: Connection, request: acp.LoadSessionRequest) -> acp.LoadSessionResponse:
+    connection.check_configuration()
+    session = await opened(connection.sessions.open(request.session_id, request.cwd, request.additional_directories))
+    view = connection.view()
+    for message in list(session.history):
+        await connection.show(request.session_id, view.replay(message))
+    await connection.show(request.session_id, usage(session))
+    return acp.LoadSessionResponse(modes=mode_state(session), config_options=config_options(connection, session))
+
+
+def usage(session: Session) -> list[acp.SessionUpdate]:
+    """How full the context window is, when the stream tells."""
+    used = context_used(session.history)
+    if not used:
+        return []
+    return [acp.UsageUpdate(used, session.model.context_window, acp.Cost(round(session.record.cost, 6), "USD"))]

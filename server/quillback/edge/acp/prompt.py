@@ -1,0 +1,52 @@
+"""session/prompt: the turn's events go out as updates; the answer comes after the last of them."""
+
+from quillback.core.event import StopReason, TurnCompleted
+from quillback.core.model import Failure
+from quillback.edge.connection import Connection
+from quillback.edge.convert import prompt_parts
+from quillback.session.session import BusyError, ClosedError
+from quillback_protocol import acp
+from quillback_protocol.extensions import PromptResult, TurnUsage, to_meta
+from quillback_protocol.jsonrpc import AUTH_REQUIRED, INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, RpcError
+
+LOGIN_HELPS = {Failure.NO_CREDENTIALS.value, Failure.AUTHENTICATION.value}
+
+
+async def handle(connection: Connection, request: acp.PromptRequest) -> acp.PromptResponse:
+    session = connection.session(request.session_id)
+    try:
+        pipe = session.submit(prompt_parts(request.prompt))
+    except ValueError as error:
+        raise RpcError(INVALID_PARAMS, f"prompt: {error}") from None
+    except (BusyError, ClosedError) as error:
+        raise RpcError(INVALID_REQUEST, str(error)) from None
+    connection.prompts[id(request)] = session, pipe
+    view = connection.view()
+    completed = TurnCompleted(StopReason.CANCELLED)
+    try:
+        async for event in pipe:
+            if isinstance(event, TurnCompleted):
+                completed = event
+            await connection.show(request.session_id, view.live(event))
+    finally:
+        pipe.never_full()
+        del connection.prompts[id(request)]
+    return _answer(connection, completed)
+
+
+def withdraw(connection: Connection, request: acp.PromptRequest | None) -> None:
+    """`$/cancel_request` of a prompt: like a cancel of this prompt alone; it is answered `cancelled`."""
+    running = connection.prompts.get(id(request))
+    if running is not None:
+        session, pipe = running
+        session.withdraw(pipe)
+
+
+def _answer(connection: Connection, completed: TurnCompleted) -> acp.PromptResponse:
+    if completed.error:
+        login = completed.error_kind in LOGIN_HELPS and connection.auth_methods
+        code = AUTH_REQUIRED if login else INTERNAL_ERROR
+        raise RpcError(code, completed.error, {"kind": completed.error_kind, "details": completed.error})
+    usage = TurnUsage(completed.input_tokens, completed.output_tokens, completed.cost)
+    told = PromptResult(completed.message_id, completed.text, usage)
+    return acp.PromptResponse(acp.StopReason(completed.stop_reason.value), meta=to_meta(told))

@@ -1,0 +1,13 @@
+"""session/resume: as session/load, without the replay."""
+
+from quillback.edge.acp.load import usage
+from quillback.edge.acp.options import config_options, mode_state
+from quillback.edge.connection import Connection, opened
+from quillback_protocol import acp
+
+
+async def handle(connection: Connection, request: acp.ResumeSessionRequest) -> acp.ResumeSessionResponse:
+    connection.check_configuration()
+    session = await opened(connection.sessions.open(request.session_id, request.cwd, request.additional_directories))
+    await connection.show(request.session_id, usage(session))
+    return acp.ResumeSessionResponse(modes=mode_state(session), config_options=config_options(connection, session))

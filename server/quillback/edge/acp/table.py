@@ -1,0 +1,42 @@
+"""The methods served, a line each."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from quillback.edge.acp import (
+    authenticate,
+    cancel,
+    close,
+    delete,
+    initialize,
+    list_sessions,
+    load,
+    new,
+    prompt,
+    resume,
+    set_config_option,
+    set_mode,
+)
+from quillback.edge.connection import Connection
+
+REQUESTS: Mapping[str, Callable[[Connection, Any], Awaitable[object]]] = {
+    "initialize": initialize.handle,
+    "authenticate": authenticate.handle,
+    "session/new": new.handle,
+    "session/load": load.handle,
+    "session/resume": resume.handle,
+    "session/list": list_sessions.handle,
+    "session/close": close.handle,
+    "session/delete": delete.handle,
+    "session/set_mode": set_mode.handle,
+    "session/set_config_option": set_config_option.handle,
+    "session/prompt": prompt.handle,
+}
+
+NOTIFICATIONS: Mapping[str, Callable[[Connection, Any], Awaitable[None]]] = {
+    "session/cancel": cancel.handle,
+}
+
+CANCELS: Mapping[str, Callable[[Connection, Any], None]] = {
+    "session/prompt": prompt.withdraw,
+}

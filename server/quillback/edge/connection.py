@@ -1,0 +1,84 @@
+"""What the method handlers share: one client's connection, its sessions, and what it can show."""
+
+from collections.abc import Awaitable, Callable, Iterable
+
+from attrs import define, field
+
+from quillback.core.ports import StoreError
+from quillback.edge.convert import View
+from quillback.edge.editor import AcpEditor
+from quillback.session.pipe import EventPipe
+from quillback.session.registry import BadDirectoryError, Sessions, UnknownSessionError
+from quillback.session.session import Session
+from quillback_protocol import acp
+from quillback_protocol.extensions import client_declaration
+from quillback_protocol.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, RESOURCE_NOT_FOUND, RpcError
+from quillback_protocol.peer import Peer
+
+BEHIND = 1024 * 1024
+"""Bytes that a client has not taken, above which its updates wait and deltas of one run become one."""
+
+
+@define
+class Connection:
+    """`problems` are faults of the configuration: no session starts with them. `models` gives ids and names to choose
+    from; `prompts` the running prompts by the identity of their request."""
+
+    peer: Peer
+    editor: AcpEditor
+    sessions: Sessions
+    models: Callable[[], Iterable[tuple[str, str]]]
+    problems: tuple[str, ...] = ()
+    client: acp.ClientCapabilities = field(factory=acp.ClientCapabilities)
+    message_ids: bool = False
+    prompts: dict[int, tuple[Session, EventPipe]] = field(factory=dict)
+
+    def offered(self, request: acp.InitializeRequest) -> None:
+        """Take note of what the client can do."""
+        self.client = request.client_capabilities
+        self.message_ids = client_declaration(request.client_capabilities.meta).message_ids
+        self.editor.offered(request.client_capabilities)
+
+    @property
+    def auth_methods(self) -> bool:
+        """Whether the client was offered a way to log in."""
+        return self.client.auth.terminal
+
+    def view(self) -> View:
+        session = self.client.session
+        return View(notices=session is not None and session.notices is not None, separate=not self.message_ids)
+
+    async def show(self, session_id: str, updates: Iterable[acp.SessionUpdate]) -> None:
+        """Send updates in order; waits while the client is behind."""
+        for update in updates:
+            self.peer.notify("session/update", acp.SessionNotification(session_id, update))
+        if self.peer.buffered > BEHIND:
+            await self.peer.drain()
+
+    def session(self, session_id: str) -> Session:
+        """An open session. Raises RpcError -32002."""
+        try:
+            return self.sessions.get(session_id)
+        except UnknownSessionError as error:
+            raise unknown_session(error.session_id) from None
+
+    def check_configuration(self) -> None:
+        if self.problems:
+            text = "; ".join(self.problems)
+            raise RpcError(INTERNAL_ERROR, f"The configuration has errors: {text}", {"problems": list(self.problems)})
+
+
+async def opened(session: Awaitable[Session]) -> Session:
+    """A session that is being made or loaded, with its failures as errors of the wire."""
+    try:
+        return await session
+    except UnknownSessionError as error:
+        raise unknown_session(error.session_id) from None
+    except BadDirectoryError as error:
+        raise RpcError(INVALID_PARAMS, str(error)) from None
+    except StoreError as error:
+        raise RpcError(INTERNAL_ERROR, str(error)) from None
+
+
+def unknown_session(session_id: str) -> RpcError:
+    return RpcError(RESOURCE_NOT_FOUND, f"There is no open session {session_id!r}.", {"sessionId": session_id})

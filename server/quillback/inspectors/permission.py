@@ -1,0 +1,71 @@
+"""The permission inspector: what the session's mode, its roots and the user's stored answers say of a call."""
+
+import fnmatch
+from pathlib import PurePath
+
+from quillback.core.ports import Access, Inspection, Mode, RuleEffect
+from quillback.core.rules import matching
+from quillback.core.verdict import Allow, Ask, Deny, Verdict
+
+CHAT = "not run: the session is in chat mode, where no tool runs. Describe what you would do instead."
+CREDENTIALS = (
+    ".env",
+    ".env.*",
+    "*.pem",
+    "*.key",
+    "*.p12",
+    "*.pfx",
+    "*.kdbx",
+    "id_rsa*",
+    "id_dsa*",
+    "id_ecdsa*",
+    "id_ed25519*",
+    ".netrc",
+    ".pgpass",
+    ".npmrc",
+    ".pypirc",
+    ".git-credentials",
+    "credentials",
+    "credentials.*",
+    "secrets.*",
+)
+
+
+class PermissionInspector:
+    name = "permission"
+
+    async def inspect(self, inspection: Inspection) -> Verdict:
+        if inspection.mode is Mode.CHAT:
+            return Deny(CHAT)
+        match matching(inspection.rules, inspection.call, inspection.access):
+            case RuleEffect.REJECT:
+                return Deny("not run: the user chose to always reject this call")
+            case RuleEffect.ALLOW:
+                return Allow()
+            case None:
+                return self._by_mode(inspection)
+
+    def _by_mode(self, inspection: Inspection) -> Verdict:
+        outside = outside_roots(inspection.access, inspection.roots)
+        if outside:
+            return Ask(f"{outside} is outside the workspace")
+        if inspection.mode is Mode.AUTO:
+            return Allow()
+        if not inspection.spec.read_only:
+            return Ask("")
+        secret = next((p for p in inspection.access.reads if looks_secret(p)), "")
+        return Ask(f"{secret} looks like it holds credentials") if secret else Allow()
+
+
+def outside_roots(access: Access, roots: tuple[str, ...]) -> str:
+    """The first real path of `access` that no root holds, or an empty string."""
+    return next((p for p in (*access.reads, *access.writes) if not _inside(p, roots)), "")
+
+
+def looks_secret(path: str) -> bool:
+    name = PurePath(path).name.lower()
+    return any(fnmatch.fnmatchcase(name, pattern) for pattern in CREDENTIALS)
+
+
+def _inside(path: str, roots: tuple[str, ...]) -> bool:
+    return any(PurePath(path).is_relative_to(root) for root in roots)

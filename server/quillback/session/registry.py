@@ -1,0 +1,173 @@
+"""The sessions of this process: which are open, and how they are made, opened, listed and ended."""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from weakref import WeakValueDictionary
+
+from attrs import evolve, frozen
+
+from quillback.core.message import Message
+from quillback.core.model import Thinking
+from quillback.core.ports import Editor, Mode, SessionRecord
+from quillback.session.history import recovered
+from quillback.session.services import Services
+from quillback.session.session import ClosedError, Session
+
+
+class UnknownSessionError(Exception):
+    """No session of that id is stored, or it is not open here."""
+
+    def __init__(self, session_id: str) -> None:
+        super().__init__(f"there is no session {session_id!r}")
+        self.session_id = session_id
+
+
+class BadDirectoryError(ValueError):
+    """The text says which directory is wrong and why."""
+
+
+@frozen
+class Defaults:
+    """What a new session starts with."""
+
+    model: str
+    mode: Mode
+    thinking: Thinking
+
+
+class Sessions:
+    def __init__(self, services: Services, defaults: Defaults, editor: Editor) -> None:
+        self._services = services
+        self._defaults = defaults
+        self._editor = editor
+        self._open: dict[str, Session] = {}
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._closing = False
+
+    def get(self, session_id: str) -> Session:
+        """An open session. Raises UnknownSessionError."""
+        session = self._open.get(session_id)
+        if session is None:
+            raise UnknownSessionError(session_id)
+        return session
+
+    async def new(self, cwd: str, more_roots: Sequence[str] = ()) -> Session:
+        """Raises BadDirectoryError, StoreError, ClosedError."""
+        self._check_running()
+        check_directory("cwd", cwd)
+        for root in more_roots:
+            check_directory("additionalDirectories", root)
+        services, now = self._services, self._services.now()
+        record = SessionRecord(
+            id=services.new_id("sess"),
+            cwd=cwd,
+            roots=(cwd, *more_roots),
+            mode=self._defaults.mode,
+            model=self._defaults.model,
+            thinking=self._defaults.thinking,
+            created_at=now,
+            updated_at=now,
+        )
+        await services.store.create_session(record)
+        await services.store.acquire(record.id)
+        return await self._keep(record, [])
+
+    async def open(self, session_id: str, cwd: str, more_roots: Sequence[str] = ()) -> Session:
+        """A stored session, as far as it got.
+
+        Raises UnknownSessionError, BadDirectoryError, StoreError, ClosedError.
+        """
+        self._check_running()
+        async with self._lock(session_id):
+            if session_id in self._open:
+                session = self._open[session_id]
+                _same_directory(session.record, cwd)
+                return session
+            return await self._load(session_id, cwd, more_roots)
+
+    async def _load(self, session_id: str, cwd: str, more_roots: Sequence[str]) -> Session:
+        services = self._services
+        record = await services.store.session(session_id)
+        if record is None:
+            raise UnknownSessionError(session_id)
+        check_directory("cwd", cwd)
+        _same_directory(record, cwd)
+        for root in more_roots:
+            check_directory("additionalDirectories", root)
+        await services.store.acquire(session_id)
+        try:
+            history = await self._recover(session_id)
+        except BaseException:
+            await services.store.release(session_id)
+            raise
+        record = evolve(record, roots=(cwd, *more_roots))
+        services.store.save_session(record)
+        return await self._keep(record, history)
+
+    async def _recover(self, session_id: str) -> list[Message]:
+        services = self._services
+        stored = await services.store.messages(session_id)
+        history, changed = recovered(stored, services.new_id, services.now)
+        for message in changed:
+            services.store.put(message)
+        await services.store.flush()
+        return history
+
+    async def listed(self, *, cwd: str | None, before: tuple[int, str] | None, limit: int) -> list[SessionRecord]:
+        return await self._services.store.sessions(cwd=cwd, before=before, limit=limit)
+
+    async def close(self, session_id: str) -> None:
+        """Raises UnknownSessionError for one that is not open."""
+        async with self._lock(session_id):
+            session = self._open.pop(session_id, None)
+            if session is None:
+                raise UnknownSessionError(session_id)
+            await session.close()
+
+    async def delete(self, session_id: str) -> None:
+        """Close it if it is open, and forget it; unknown ids are no error."""
+        async with self._lock(session_id):
+            if session_id in self._open:
+                await self._open.pop(session_id).close()
+            await self._services.store.delete_session(session_id)
+
+    async def close_all(self) -> None:
+        """Close every session; none is opened from now on."""
+        self._closing = True
+        sessions, self._open = list(self._open.values()), {}
+        await asyncio.gather(*(s.close() for s in sessions), return_exceptions=True)
+
+    async def _keep(self, record: SessionRecord, history: list[Message]) -> Session:
+        if self._closing:
+            await self._services.store.release(record.id)
+        self._check_running()
+        session = self._open[record.id] = Session(record, history, self._services, self._editor)
+        self._services.opened(record)
+        return session
+
+    def _lock(self, session_id: str) -> asyncio.Lock:
+        """Held while a session is opened, closed or deleted, so that there is never more than one of it."""
+        return self._locks.setdefault(session_id, asyncio.Lock())
+
+    def _check_running(self) -> None:
+        if self._closing:
+            raise ClosedError("the server is shutting down")
+
+
+def check_directory(name: str, path: str) -> None:
+    """Raises BadDirectoryError unless `path` is an absolute path of a directory."""
+    try:
+        if not Path(path).is_absolute():
+            raise BadDirectoryError(f"{name}: {path!r} is not an absolute path")
+        if not Path(path).is_dir():
+            raise BadDirectoryError(f"{name}: {path!r} is not a directory")
+    except (OSError, ValueError) as error:
+        if isinstance(error, BadDirectoryError):
+            raise
+        raise BadDirectoryError(f"{name}: {path!r} cannot be used: {error}") from None
+
+
+def _same_directory(record: SessionRecord, cwd: str) -> None:
+    if Path(record.cwd).resolve() != Path(cwd).resolve():
+        raise BadDirectoryError(f"cwd: the session belongs to {record.cwd!r}, not to {cwd!r}")

@@ -1,0 +1,50 @@
+"""What every session shares and what each is configured with; `app` fills it in."""
+
+from collections.abc import Awaitable, Callable, MutableMapping
+from pathlib import Path
+
+from attrs import field, frozen
+
+from quillback.core.model import Model
+from quillback.core.ports import Editor, Inspection, Provider, SessionRecord, Store, Toolbox
+from quillback.core.turn_types import Limits
+from quillback.core.verdict import Verdict
+
+
+@frozen
+class ToolboxRequest:
+    """`known` maps the real paths the session has read or written to the SHA-256 of that content."""
+
+    session_id: str
+    cwd: Path
+    roots: tuple[Path, ...]
+    editor: Editor
+    known: MutableMapping[str, str]
+
+
+@frozen
+class Policy:
+    """Choices of the user that hold for every session."""
+
+    limits: Limits = field(factory=Limits)
+    tool_concurrency: int = 8
+    queue_when_busy: bool = True
+    stop_on_reject: bool = False
+
+
+@frozen
+class Services:
+    """`now` is milliseconds since the epoch; `new_id` gives an id with a prefix. Both may be replaced in tests.
+    `opened` hears of each session that is made or loaded."""
+
+    store: Store
+    model: Callable[[str], Model]
+    provider: Callable[[Model], Provider]
+    toolbox: Callable[[ToolboxRequest], Toolbox]
+    system: Callable[[SessionRecord], str]
+    inspect: Callable[[Inspection], Awaitable[Verdict]]
+    new_id: Callable[[str], str]
+    now: Callable[[], int]
+    jitter: Callable[[], float]
+    opened: Callable[[SessionRecord], None]
+    policy: Policy = field(factory=Policy)
