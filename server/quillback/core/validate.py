@@ -5,7 +5,7 @@ maximum. Others are left to the tool.
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import NoReturn
 
 from quillback.core.message import JsonObject
@@ -28,6 +28,15 @@ class InputError(ValueError):
     """The text says what is wrong with the input."""
 
 
+DEEPEST = 200
+
+
+def _is_flat(value: object, levels: int) -> bool:
+    """Whether `value` nests at most `levels` deep."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return levels > 0 and all(_is_flat(v, levels - 1) for v in inner)
+
+
 def _reject_constant(name: str) -> NoReturn:
     raise InputError(f"{name} is not valid JSON")
 
@@ -44,7 +53,9 @@ def parse_input(raw: str) -> dict[str, object]:
         raise InputError(f"the input is not valid JSON: {error}") from None
     if not isinstance(value, dict):
         raise InputError(f"the input must be a JSON object, not {_name(value)}")
-    if _deeper(value, MAX_DEPTH):
+    if not _is_flat(value, DEEPEST):
+        raise InputError(f"the input is nested more than {DEEPEST} levels deep")
+    if _deeper(value, MAX_DEPTH - 1):
         raise InputError(f"the input is nested more than {MAX_DEPTH} levels deep")
     try:
         json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
@@ -61,7 +72,7 @@ def _deeper(value: object, levels: int) -> bool:
 
 
 def check(value: object, schema: JsonObject, path: str = "") -> str:
-    """The first way in which `value` does not fit `schema`, or an empty string."""
+    """The first way in which `value` does not fit `schema`, or an empty string. Odd schemas ask nothing."""
     problem = _check_type(value, schema, path) or _check_limits(value, schema, path)
     if problem:
         return problem
@@ -74,7 +85,7 @@ def check(value: object, schema: JsonObject, path: str = "") -> str:
 
 def _check_type(value: object, schema: JsonObject, path: str) -> str:
     wanted = schema.get("type")
-    names = [wanted] if isinstance(wanted, str) else list(wanted) if isinstance(wanted, Sequence) else []
+    names = [wanted] if isinstance(wanted, str) else _strings(wanted)
     known = [n for n in names if n in _TYPES]
     if known and not any(_TYPES[n](value) for n in known):
         return f"{path or 'the input'} must be {' or '.join(known)}, not {_name(value)}"
@@ -87,16 +98,18 @@ def _check_limits(value: object, schema: JsonObject, path: str) -> str:
         return f"{path or 'the input'} must be one of {', '.join(json.dumps(a) for a in allowed)}"
     if isinstance(value, int | float) and not isinstance(value, bool):
         low, high = schema.get("minimum"), schema.get("maximum")
-        if low is not None and value < low:
+        if isinstance(low, int | float) and value < low:
             return f"{path} must be at least {low}, not {value}"
-        if high is not None and value > high:
+        if isinstance(high, int | float) and value > high:
             return f"{path} must be at most {high}, not {value}"
     return ""
 
 
 def _check_object(value: JsonObject, schema: JsonObject, path: str) -> str:
-    properties = schema.get("properties") or {}
-    missing = [name for name in schema.get("required") or () if name not in value]
+    properties = schema.get("properties")
+    if not isinstance(properties, Mapping):
+        properties = {}
+    missing = [name for name in _strings(schema.get("required")) if name not in value]
     if missing:
         return (
             f"missing required parameter{'s' if len(missing) > 1 else ''}: {', '.join(_join(path, m) for m in missing)}"
@@ -109,6 +122,10 @@ def _check_object(value: JsonObject, schema: JsonObject, path: str) -> str:
         if isinstance(properties.get(name), Mapping) and (problem := check(item, properties[name], _join(path, name))):
             return problem
     return ""
+
+
+def _strings(names: object) -> list[str]:
+    return [n for n in names if isinstance(n, str)] if isinstance(names, list | tuple) else []
 
 
 def _join(path: str, name: str) -> str:

@@ -1,0 +1,257 @@
+"""What a user may set, read once: environment over config.toml over defaults.
+
+Nothing here raises for a bad setting: it becomes a problem that names the place, and the next source decides.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from attrs import Factory, field, frozen
+
+from quillback.config_file import ConfigFile, read_config
+from quillback.config_values import (
+    Parser,
+    Refused,
+    api_version,
+    choice,
+    describe,
+    flag,
+    line,
+    number_of,
+    positive,
+    secret,
+    variables,
+    web_address,
+    whole,
+)
+from quillback.core.model import Thinking
+from quillback.core.ports import Mode
+
+ANTHROPIC_URL = "https://api.anthropic.com"
+
+
+class OnBusy(StrEnum):
+    """What happens to a prompt that arrives while a turn runs."""
+
+    QUEUE = "queue"
+    REJECT = "reject"
+
+
+class OnReject(StrEnum):
+    """Whether the turn goes on after the user rejected a call."""
+
+    CONTINUE = "continue"
+    STOP = "stop"
+
+
+class Sandbox(StrEnum):
+    OFF = "off"
+    WORKSPACE = "workspace"
+    WORKSPACE_OFFLINE = "workspace-offline"
+
+
+class LogLevel(StrEnum):
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+@frozen(kw_only=True)
+class Settings:
+    """Everything that is configured. Durations are seconds, `max_cost` is US dollars, `context_window` tokens.
+
+    An empty `model` means the catalog's default. `models` holds the tables `[models."ID"]` as they stand in the
+    file, for the catalog to read. `secret_env` are variables that commands do not get, besides keys of model services.
+    `problems` are sentences for the user, one for each setting that was not taken.
+    """
+
+    home: Path
+    config_file: Path
+    model: str = ""
+    small_model: str = "claude-haiku-5-5"
+    mode: Mode = Mode.APPROVE
+    thinking: Thinking = Thinking.OFF
+    context_window: int | None = None
+    max_steps: int = 1000
+    max_cost: float | None = None
+    max_duration: float | None = None
+    stream_idle_timeout: float = 300.0
+    on_busy: OnBusy = OnBusy.QUEUE
+    on_reject: OnReject = OnReject.CONTINUE
+    tool_concurrency: int = 8
+    shell_in_editor: bool = False
+    sandbox: Sandbox = Sandbox.OFF
+    secret_env: frozenset[str] = frozenset()
+    log_level: LogLevel = LogLevel.WARNING
+    anthropic_api_key: str = field(default="", repr=False)
+    anthropic_auth_token: str = field(default="", repr=False)
+    anthropic_base_url: str = field(default=ANTHROPIC_URL, repr=False)  # may carry a password
+    anthropic_version: str = ""
+    api_key_command: str = ""
+    models: Mapping[str, Mapping[str, object]] = field(factory=dict)
+    problems: tuple[str, ...] = ()
+
+    @property
+    def database(self) -> Path:
+        return self.home / "quillback.db"
+
+    @property
+    def logs(self) -> Path:
+        return self.home / "logs"
+
+    @property
+    def outputs(self) -> Path:
+        """Where tool results too long for the model are kept whole."""
+        return self.home / "outputs"
+
+
+@frozen
+class _Key:
+    """`name` is the dotted key in the file, `env` its variable, if it has one, `field` its name in Settings.
+
+    What a private key holds is never shown.
+    """
+
+    name: str
+    parse: Parser
+    env: str = ""
+    numeric: bool = False
+    private: bool = False
+    field: str = field(default=Factory(lambda key: key.name.replace(".", "_"), takes_self=True))
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        return tuple(self.name.split("."))
+
+
+_KEYS = (
+    _Key("model", line, "QUILLBACK_MODEL"),
+    _Key("small_model", line, "QUILLBACK_SMALL_MODEL"),
+    _Key("mode", choice(Mode), "QUILLBACK_MODE"),
+    _Key("thinking", choice(Thinking), "QUILLBACK_THINKING"),
+    _Key("context_window", whole(1, 1_000_000_000), "QUILLBACK_CONTEXT_WINDOW", numeric=True),
+    _Key("max_steps", whole(1, 1_000_000), "QUILLBACK_MAX_STEPS", numeric=True),
+    _Key("max_cost", positive(1_000_000, "US dollars")),
+    _Key("max_duration", positive(31_536_000, "seconds")),
+    _Key("stream_idle_timeout", positive(86_400, "seconds"), "QUILLBACK_STREAM_IDLE_TIMEOUT", numeric=True),
+    _Key("on_busy", choice(OnBusy)),
+    _Key("on_reject", choice(OnReject)),
+    _Key("tool_concurrency", whole(1, 64)),
+    _Key("shell_in_editor", flag),
+    _Key("sandbox", choice(Sandbox)),
+    _Key("secret_env", variables),
+    _Key("log_level", choice(LogLevel), "QUILLBACK_LOG"),
+    _Key("anthropic.api_key", secret, "ANTHROPIC_API_KEY", private=True),
+    _Key("anthropic.auth_token", secret, "ANTHROPIC_AUTH_TOKEN", private=True),
+    _Key("anthropic.base_url", web_address, "ANTHROPIC_BASE_URL", private=True),
+    _Key("anthropic.version", api_version),
+    _Key("anthropic.api_key_command", line, field="api_key_command"),
+)
+_TABLES = ("anthropic", "models")
+
+
+def _platform_dirs() -> tuple[Path, Path]:
+    """The data and the configuration directory of the platform."""
+    from platformdirs import PlatformDirs
+
+    dirs = PlatformDirs("quillback", appauthor=False)
+    return dirs.user_data_path, dirs.user_config_path
+
+
+def load_settings(
+    env: Mapping[str, str], *, platform_dirs: Callable[[], tuple[Path, Path]] = _platform_dirs
+) -> Settings:
+    """Reads the configuration once. Empty variables count as not set; what is wrong ends up in `problems`."""
+    problems: list[str] = []
+    home, config_dir = _directories(env, platform_dirs, problems)
+    file = read_config(config_dir / "config.toml")
+    if file.problem:
+        problems.append(file.problem)
+    values = _from_file(file, problems) | _from_environment(env, problems)
+    if values.get("sandbox", Sandbox.OFF) is not Sandbox.OFF:
+        del values["sandbox"]
+        place = file.place("sandbox")
+        problems.append(f"{place}: sandbox: only off is available yet")
+    return Settings(home=home, config_file=file.path, problems=tuple(problems), **values)
+
+
+def _directories(
+    env: Mapping[str, str], platform_dirs: Callable[[], tuple[Path, Path]], problems: list[str]
+) -> tuple[Path, Path]:
+    named = env.get("QUILLBACK_HOME", "").strip()
+    try:
+        home, config_dir = (Path(named).expanduser().absolute(),) * 2 if named else platform_dirs()
+    except (OSError, RuntimeError):
+        home = config_dir = Path(named)
+    if home.is_absolute() and config_dir.is_absolute():
+        return home, config_dir
+    # Debian's name for the home of users without one: it is never there, so nothing lands in a surprising place.
+    nowhere = Path("/nonexistent/quillback")
+    problems.append("QUILLBACK_HOME: the user has no home directory here; set it to a directory that can be written")
+    return nowhere, nowhere
+
+
+def _from_environment(env: Mapping[str, str], problems: list[str]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for key in _KEYS:
+        text = env.get(key.env, "").strip() if key.env else ""
+        if text:
+            _take(key, number_of(text) if key.numeric else text, key.env, values, problems)
+    return values
+
+
+def _from_file(file: ConfigFile, problems: list[str]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for name in _TABLES:
+        if not isinstance(file.values.get(name, {}), dict):
+            problems.append(f"{file.place(name)}: {name}: must be a table, such as [{name}]")
+    known = {key.path: key for key in _KEYS}
+    for path, value in _entries(file):
+        dotted = ".".join(path)
+        if path in known:
+            _take(known[path], value, f"{file.place(*path)}: {dotted}", values, problems)
+        else:
+            problems.append(f"{file.place(*path)}: {dotted}: no such key{_suggestion(dotted)}")
+    values["models"] = _models(file, problems)
+    return values
+
+
+def _entries(file: ConfigFile) -> Iterator[tuple[tuple[str, ...], object]]:
+    """The key and value of each setting, the inner ones of [anthropic] included, those of [models] not."""
+    for name, value in file.values.items():
+        if name == "anthropic" and isinstance(value, dict):
+            yield from (((name, inner), item) for inner, item in value.items())
+        elif name not in _TABLES:
+            yield (name,), value
+
+
+def _models(file: ConfigFile, problems: list[str]) -> dict[str, Mapping[str, object]]:
+    tables = file.values.get("models", {})
+    models: dict[str, Mapping[str, object]] = {}
+    for name, table in tables.items() if isinstance(tables, dict) else ():
+        if isinstance(table, dict):
+            models[name] = table
+        else:
+            place = file.place("models", name)
+            problems.append(f'{place}: models.{name}: must be a table; write [models."ID"] with the model\'s id')
+    return models
+
+
+def _take(key: _Key, raw: object, place: str, values: dict[str, Any], problems: list[str]) -> None:
+    try:
+        values[key.field] = key.parse(raw)
+    except Refused as refused:
+        shown = "the value" if key.private else describe(raw)
+        problems.append(f"{place}: {shown} is not allowed; use {refused}")
+
+
+def _suggestion(dotted: str) -> str:
+    from difflib import get_close_matches
+
+    names = [key.name for key in _KEYS] + list(_TABLES)
+    same = [name for name in names if name.rpartition(".")[2] == dotted.rpartition(".")[2]]
+    close = same or get_close_matches(dotted, names, 1)
+    return f"; did you mean {close[0]}?" if close else ""

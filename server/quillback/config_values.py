@@ -1,0 +1,123 @@
+"""What each kind of setting accepts. A parser takes a TOML value and returns the typed one or refuses it."""
+
+import re
+from collections.abc import Callable
+from enum import StrEnum
+
+Parser = Callable[[object], object]
+
+
+class Refused(Exception):
+    """The value is not allowed; the text says what is."""
+
+
+def choice(kind: type[StrEnum]) -> Parser:
+    members = [member.value for member in kind]
+    *others, last = members
+    allowed = f"{', '.join(others)} or {last}"
+
+    def parse(value: object) -> object:
+        if isinstance(value, str) and value in members:
+            return kind(value)
+        raise Refused(allowed)
+
+    return parse
+
+
+def whole(low: int, high: int) -> Parser:
+    def parse(value: object) -> object:
+        if isinstance(value, int) and not isinstance(value, bool) and low <= value <= high:
+            return value
+        raise Refused(f"a whole number from {low} to {high}")
+
+    return parse
+
+
+def positive(high: int, unit: str) -> Parser:
+    """A number above 0. Infinity and NaN fail the comparison."""
+
+    def parse(value: object) -> object:
+        if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= high:
+            return float(value)
+        raise Refused(f"a number of {unit} above 0, at most {high}")
+
+    return parse
+
+
+def flag(value: object) -> object:
+    if isinstance(value, bool):
+        return value
+    raise Refused("true or false")
+
+
+def line(value: object) -> object:
+    """A text without line breaks or other control characters; blank means not set."""
+    if isinstance(value, str) and (value.isprintable() or not value.strip()):
+        return value.strip()
+    raise Refused("one line of text")
+
+
+def variables(value: object) -> object:
+    if isinstance(value, list) and all(isinstance(name, str) and re.fullmatch(r"[A-Za-z_]\w*", name) for name in value):
+        return frozenset(value)
+    raise Refused("a list of names of environment variables")
+
+
+def secret(value: object) -> object:
+    """Something that fits into an HTTP header."""
+    if isinstance(value, str) and is_header_word(value.strip()):
+        return value.strip()
+    raise Refused("a text of printable ASCII characters without spaces")
+
+
+def is_header_word(text: str) -> bool:
+    return text.isascii() and text.isprintable() and " " not in text
+
+
+def api_version(value: object) -> object:
+    if isinstance(value, str) and re.fullmatch(r"(\d{4}-\d{2}-\d{2})?", value.strip(), re.ASCII):
+        return value.strip()
+    raise Refused("a date in quotes such as '2023-06-01'")
+
+
+def web_address(value: object) -> object:
+    if isinstance(value, str) and _is_web_address(value.strip()):
+        return value.strip()
+    raise Refused("an address such as https://host:port/path, without query")
+
+
+def _is_web_address(text: str) -> bool:
+    from urllib.parse import urlsplit
+
+    try:
+        parts = urlsplit(text)
+        fits = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+    return fits and text.isprintable() and not any(mark in text for mark in " ?#")
+
+
+def number_of(text: str) -> object:
+    """The number an environment variable spells, or the text as it is."""
+    for read in (int, float):
+        try:
+            return read(text)
+        except ValueError:
+            continue
+    return text
+
+
+def describe(value: object) -> str:
+    """A value as an error message may show it."""
+    match value:
+        case bool():
+            return str(value).lower()
+        case str() | int() | float():
+            shown = repr(value) if not isinstance(value, int) or abs(value) < 10**30 else "a huge number"
+            return shown if len(shown) <= 60 else f"{shown[:57]}..."
+        case dict():
+            return "a table"
+        case list():
+            return "a list"
+        case _:
+            return "a date or time"
