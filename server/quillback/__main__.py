@@ -1,0 +1,30 @@
+"""Entry point. A server answers `initialize` first and imports the rest of the program afterwards."""
+
+import os
+import sys
+
+
+def main() -> int:
+    """Returns the exit code: 0 done, 1 failed, 2 usage, 3 cancelled, 4 no credentials."""
+    arguments = sys.argv[1:]
+    if arguments == ["acp"] or (not arguments and not os.isatty(0)):
+        return _serve()
+    from quillback.cli.main import run
+
+    return run(arguments)
+
+
+def _serve() -> int:
+    parent = os.getppid()
+    from quillback.edge.handshake import first_exchange
+
+    handshake = first_exchange(0, 1)
+    if handshake.eof and not handshake.rest.strip():
+        return 0
+    from quillback.app import serve_acp
+
+    return serve_acp(handshake, parent)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,128 @@
+"""Which models there are and who serves them: the catalog, the scripts, and one provider for each service."""
+
+import asyncio
+import logging
+import threading
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+
+from attrs import evolve
+
+from quillback.config import Settings
+from quillback.core.model import Failure, Model, ModelRequest, ProviderError, ProviderEvent
+from quillback.core.ports import Provider
+from quillback.credentials import CredentialsError, resolve_api_key
+from quillback.providers.anthropic import AnthropicProvider
+from quillback.providers.catalog import CATALOG_DATE, Catalog
+
+DEFAULT_MODEL = "claude-sonnet-5-5"
+SCRIPTED = "scripted:"
+SCRIPT_WINDOW = 200_000
+log = logging.getLogger(__name__)
+
+
+class KeyedProvider:
+    """The Anthropic provider, made at its first request, since finding the key may take a command or the keyring."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._lock = threading.Lock()
+        self._provider: AnthropicProvider | None = None
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
+        try:
+            provider = await asyncio.to_thread(self._made)
+        except CredentialsError as error:
+            raise ProviderError(Failure.NO_CREDENTIALS, str(error)) from None
+        async with aclosing(provider.stream(request)) as events:
+            async for event in events:
+                yield event
+
+    def warm_up(self) -> None:
+        """Do the slow part of the first request in advance; may run in any thread."""
+        try:
+            self._made().warm_up()
+        except CredentialsError as error:
+            log.info("%s", error)
+
+    async def close(self) -> None:
+        if self._provider is not None:
+            await self._provider.close()
+
+    def _made(self) -> AnthropicProvider:
+        with self._lock:
+            if self._provider is None:
+                found = resolve_api_key(self._settings)
+                self._provider = AnthropicProvider(
+                    base_url=self._settings.anthropic_base_url,
+                    api_key=found.api_key,
+                    auth_token=found.auth_token,
+                    api_version=self._settings.anthropic_version,
+                    idle_timeout=self._settings.stream_idle_timeout,
+                )
+            return self._provider
+
+
+class Models:
+    """`problems` are faults of the settings that concern models; `date` is the day of the prices."""
+
+    date = CATALOG_DATE
+
+    def __init__(self, settings: Settings, variables: Mapping[str, str] | None = None) -> None:
+        self._settings = settings
+        self._variables = dict(variables or {})
+        self._providers: dict[str, Provider] = {}
+        self.problems: tuple[str, ...] = ()
+        try:
+            self._catalog = Catalog(settings.models)
+        except ValueError as error:
+            self._catalog = Catalog({})
+            self.problems = (f"{settings.config_file}: {error}",)
+        self.default = settings.model or DEFAULT_MODEL
+
+    def get(self, model_id: str) -> Model:
+        """Any id gives a model: unknown ones get the catalog's cautious defaults."""
+        if model_id.startswith(SCRIPTED):
+            model = Model(model_id, "scripted", _script_name(model_id), SCRIPT_WINDOW, 32_000)
+        else:
+            model = self._catalog.get(model_id)
+        window = self._settings.context_window
+        return model if window is None else evolve(model, context_window=window)
+
+    def choices(self) -> list[tuple[str, str]]:
+        """Ids and names to choose from: the default first."""
+        ids = dict.fromkeys((self.default, *(m.id for m in self._catalog.all())))
+        return [(id_, self.get(id_).name) for id_ in ids]
+
+    def provider(self, model: Model) -> Provider:
+        """Raises ProviderError for a script that cannot be read."""
+        key = model.id if model.provider == "scripted" else model.provider
+        if key not in self._providers:
+            self._providers[key] = self._make(model)
+        return self._providers[key]
+
+    def warm_up(self, model_id: str) -> None:
+        """Import what the first request of a model needs, in a thread of its own."""
+        model = self.get(model_id)
+        if model.provider == "scripted":
+            return
+        provider = self.provider(model)
+        if isinstance(provider, KeyedProvider):
+            threading.Thread(target=provider.warm_up, name="warm up", daemon=True).start()
+
+    async def close(self) -> None:
+        for provider in self._providers.values():
+            await provider.close()
+
+    def _make(self, model: Model) -> Provider:
+        if model.provider != "scripted":
+            return KeyedProvider(self._settings)
+        try:
+            script = load_script(model.id.removeprefix(SCRIPTED))
+        except (ScriptError, OSError) as error:
+            raise ProviderError(Failure.INVALID, f"The script cannot be played: {error}") from None
+        return ScriptedProvider(script, variables=self._variables)
+
+
+def _script_name(model_id: str) -> str:
+    return f"Script {model_id.removeprefix(SCRIPTED)}"

@@ -1,0 +1,118 @@
+"""The models that are known by name, with their limits and prices at a date; config can correct every line."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from attrs import evolve
+
+from quillback.core.model import Model, Price
+
+CATALOG_DATE = "2026-11-30"
+
+_WINDOW = 1_000_000
+_OUTPUT = 128_000
+_UNKNOWN_WINDOW = 200_000
+_UNKNOWN_OUTPUT = 32_000
+
+
+def _claude(model_id: str, name: str, price: Price, *, always: bool = False) -> Model:
+    return Model(model_id, "anthropic", name, _WINDOW, _OUTPUT, price, thinking_always=always)
+
+
+# Cache writes are those of the five-minute cache, which is the one we ask for: 125 % of the input price.
+_MODELS = (
+    _claude("claude-fable-5-2", "Claude Fable 5.2", Price(8.0, 40.0, 0.20, 10.0), always=True),
+    _claude("claude-opus-5-5", "Claude Opus 5.5", Price(4.0, 20.0, 0.20, 5.0), always=True),
+    _claude("claude-sonnet-5-5", "Claude Sonnet 5.5", Price(2.0, 10.0, 0.10, 2.5)),
+    evolve(
+        _claude("claude-haiku-5-5", "Claude Haiku 5.5", Price(0.10, 0.50, 0.01, 0.125)),
+        long_prompt=100_000,
+        long_price=Price(0.50, 2.50, 0.05, 0.625),
+    ),
+)
+
+_CACHE_READ_SHARE = 0.1
+_CACHE_WRITE_SHARE = 1.25
+
+_PRICES = {
+    "input_price": "input",
+    "output_price": "output",
+    "cache_read_price": "cache_read",
+    "cache_write_price": "cache_write",
+}
+_TOKENS = ("context_window", "max_output")
+_FLAGS = ("thinking", "images")
+_TEXTS = ("name", "provider")
+
+
+class Catalog:
+    """`overrides` are the `[models."id"]` tables of the config; raises ValueError that names key and allowed values."""
+
+    def __init__(self, overrides: Mapping[str, Mapping[str, object]]) -> None:
+        self._models = {model.id: model for model in _MODELS}
+        for model_id, changes in overrides.items():
+            self._models[model_id] = _changed(self.get(model_id), changes)
+
+    def get(self, model_id: str, provider: str = "anthropic") -> Model:
+        """The model, or careful guesses for an unknown id: small limits, no thinking, no price."""
+        guess = Model(model_id, provider, model_id, _UNKNOWN_WINDOW, _UNKNOWN_OUTPUT, thinking=False)
+        return self._models.get(model_id, guess)
+
+    def all(self) -> tuple[Model, ...]:
+        """The known models, then those that config adds."""
+        return tuple(self._models.values())
+
+
+def _changed(model: Model, changes: Mapping[str, object]) -> Model:
+    where = f'models."{model.id}"'
+    fields: dict[str, Any] = {}
+    prices: dict[str, float] = {}
+    for key, value in changes.items():
+        if key in _TOKENS:
+            fields[key] = _tokens(f"{where}.{key}", value)
+        elif key in _FLAGS:
+            fields[key] = _flag(f"{where}.{key}", value)
+        elif key in _TEXTS:
+            fields[key] = _text(f"{where}.{key}", value)
+        elif key in _PRICES:
+            prices[_PRICES[key]] = _dollars(f"{where}.{key}", value)
+        else:
+            known = ", ".join(sorted([*_TOKENS, *_FLAGS, *_TEXTS, *_PRICES]))
+            raise ValueError(f"{where}.{key} is not known; allowed are {known}")
+    if prices:
+        fields |= {"price": _price(where, model.price, prices), "long_prompt": 0, "long_price": None}
+    return evolve(model, **fields)
+
+
+def _price(where: str, known: Price | None, given: Mapping[str, float]) -> Price:
+    """What is not given stays as it was; for a new price the cache's prices follow from the input's."""
+    if known is not None:
+        return evolve(known, **given)
+    if not {"input", "output"} <= given.keys():
+        raise ValueError(f"{where} has no price yet: input_price and output_price are needed together")
+    derived = {"cache_read": given["input"] * _CACHE_READ_SHARE, "cache_write": given["input"] * _CACHE_WRITE_SHARE}
+    return Price(**{**derived, **given})
+
+
+def _tokens(where: str, value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value <= 0:
+        raise ValueError(f"{where} must be a whole number of tokens above 0, not {value!r}")
+    return value
+
+
+def _dollars(where: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
+        raise ValueError(f"{where} must be US dollars for a million tokens, 0 or more, not {value!r}")
+    return float(value)
+
+
+def _flag(where: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError(f"{where} must be true or false, not {value!r}")
+    return value
+
+
+def _text(where: str, value: object) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError(f"{where} must be a text that is not empty, not {value!r}")
+    return value

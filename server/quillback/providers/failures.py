@@ -1,0 +1,142 @@
+"""What a refusal of a model service means: its kind, how long to wait, and words for the user."""
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+from quillback.core.message import JsonObject
+from quillback.core.model import Failure, ProviderError
+
+_BY_STATUS = {
+    401: Failure.AUTHENTICATION,
+    402: Failure.PERMISSION,
+    403: Failure.PERMISSION,
+    404: Failure.NOT_FOUND,
+    408: Failure.CONNECTION,
+    409: Failure.SERVER,
+    413: Failure.TOO_LARGE,
+    429: Failure.RATE_LIMIT,
+    529: Failure.OVERLOADED,
+}
+_BY_TYPE = {
+    "api_error": Failure.SERVER,
+    "authentication_error": Failure.AUTHENTICATION,
+    "billing_error": Failure.PERMISSION,
+    "invalid_request_error": Failure.INVALID,
+    "not_found_error": Failure.NOT_FOUND,
+    "overloaded_error": Failure.OVERLOADED,
+    "permission_error": Failure.PERMISSION,
+    "rate_limit_error": Failure.RATE_LIMIT,
+    "request_too_large": Failure.TOO_LARGE,
+    "timeout_error": Failure.SERVER,
+}
+# The API names most of these in words only, and gateways put them under odd statuses (429 for a bad signature).
+_KNOWN = (
+    (
+        Failure.BAD_THINKING,
+        re.compile(
+            r"(signature|data)`? in `?(redacted_)?thinking|thinking.{0,80}cannot be modified"
+            r"|expected `?thinking|bound to a different",
+            re.I | re.S,
+        ),
+    ),
+    (
+        Failure.CONTEXT_LENGTH,
+        re.compile(
+            r"(prompt|input|request|conversation) is too long|exceeds? (the )?(available |maximum )?context"
+            r"|context (length|window|size) .{0,40}exceed|exceed_context|maximum context length",
+            re.I,
+        ),
+    ),
+    (
+        Failure.BAD_IMAGE,
+        re.compile(
+            r"image.{0,80}(exceed|too large|not supported|unsupported|invalid|dimension)"
+            r"|(process|decode|unsupported|invalid|support) (the )?image|image_dimensions",
+            re.I | re.S,
+        ),
+    ),
+)
+_RECOGNISED = frozenset({Failure.INVALID, Failure.TOO_LARGE, Failure.RATE_LIMIT, Failure.SERVER})
+
+_ADVICE = {
+    Failure.AUTHENTICATION: "Check the API key (ANTHROPIC_API_KEY, or run `quillback login`).",
+    Failure.PERMISSION: "Check what the key may use, and the account's billing.",
+    Failure.NOT_FOUND: "Check the model's name and the base URL.",
+    Failure.TOO_LARGE: "Use /compact, or start a new session.",
+    Failure.CONTEXT_LENGTH: "Use /compact, or start a new session.",
+}
+
+
+def from_status(status: int, host: str, error: JsonObject, headers: Mapping[str, str], now: datetime) -> ProviderError:
+    """An HTTP answer that is not a success. `error` is the body's error object; `headers` have lower-case names."""
+    text = words(error)
+    if 300 <= status < 400:
+        where = headers.get("location", "another address")
+        return ProviderError(Failure.INVALID, f"{host} redirects to {where}. Set that as the base URL.", status=status)
+    failure = _BY_STATUS.get(status, Failure.SERVER if status >= 500 else Failure.INVALID)
+    if status >= 500 and error.get("type") == "overloaded_error":
+        failure = Failure.OVERLOADED
+    failure = _recognised(failure, error)
+    if failure.retryable and headers.get("x-should-retry") == "false":
+        failure = Failure.INVALID
+    message = _sentence(f"{host} answered {status}: {text}" if text else f"{host} answered {status}", failure)
+    return ProviderError(failure, message, status=status, retry_after=retry_after(headers, now))
+
+
+def from_event(host: str, payload: JsonObject) -> ProviderError:
+    """An error inside a stream that began well; its type says what it is, since the status was 200."""
+    inner = payload.get("error")
+    error: JsonObject = inner if isinstance(inner, Mapping) else {"message": inner or payload.get("message")}
+    failure = _recognised(_BY_TYPE.get(str(error.get("type")), Failure.SERVER), error)
+    text = words(error) or "no reason given"
+    return ProviderError(failure, _sentence(f"{host} broke off the reply: {text}", failure), status=200)
+
+
+def words(error: JsonObject) -> str:
+    """The provider's own message with its type, bounded."""
+    message, kind = error.get("message"), error.get("type")
+    text = message.strip() if isinstance(message, str) else ""
+    if isinstance(kind, str) and kind and kind.replace("_error", "") not in text.lower():
+        text = f"{text} ({kind})" if text else kind
+    return text if len(text) <= 2_000 else text[:2_000] + "…"
+
+
+def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
+    """Seconds the provider asks to wait: `retry-after-ms`, or `retry-after` as seconds or as an HTTP date."""
+    for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
+        if (seconds := _seconds(headers.get(name, ""), unit)) is not None:
+            return seconds
+    try:
+        due = parsedate_to_datetime(headers.get("retry-after", ""))
+    except ValueError:
+        return None
+    return max(0.0, ((due if due.tzinfo else due.replace(tzinfo=UTC)) - now).total_seconds())
+
+
+def _seconds(text: str, unit: float) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value / unit if 0 <= value < float("inf") else None
+
+
+def _recognised(failure: Failure, error: JsonObject) -> Failure:
+    """The more telling kind that the message names, for refusals that a known reduction cures."""
+    if failure not in _RECOGNISED:
+        return failure
+    details = error.get("details")
+    code = details.get("error_code") if isinstance(details, Mapping) else ""
+    text = f"{error.get('type', '')} {error.get('message', '')} {code}"
+    for kind, pattern in _KNOWN:
+        if pattern.search(text):
+            return kind
+    return failure
+
+
+def _sentence(text: str, failure: Failure) -> str:
+    text = text if text.endswith((".", "!", "?", "…")) else f"{text}."
+    advice = _ADVICE.get(failure, "")
+    return f"{text} {advice}" if advice else text
