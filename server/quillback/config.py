@@ -65,7 +65,8 @@ class Settings:
 
     An empty `model` means the catalog's default. `models` holds the tables `[models."ID"]` as they stand in the
     file, for the catalog to read. `secret_env` are variables that commands do not get, besides keys of model services.
-    `problems` are sentences for the user, one for each setting that was not taken.
+    `problems` are sentences for the user, one for each setting that was not taken. `sources` says for each field that
+    was set where that is: a variable, or `file:line`.
     """
 
     home: Path
@@ -93,6 +94,7 @@ class Settings:
     api_key_command: str = ""
     models: Mapping[str, Mapping[str, object]] = field(factory=dict)
     problems: tuple[str, ...] = ()
+    sources: Mapping[str, str] = field(factory=dict, eq=False)
 
     @property
     def database(self) -> Path:
@@ -151,6 +153,7 @@ _KEYS = (
     _Key("anthropic.api_key_command", line, field="api_key_command"),
 )
 _TABLES = ("anthropic", "models")
+_SOURCES = "sources"
 
 
 def _platform_dirs() -> tuple[Path, Path]:
@@ -170,12 +173,14 @@ def load_settings(
     file = read_config(config_dir / "config.toml")
     if file.problem:
         problems.append(file.problem)
-    values = _from_file(file, problems) | _from_environment(env, problems)
+    from_file, from_env = _from_file(file, problems), _from_environment(env, problems)
+    sources = from_file.pop(_SOURCES, {}) | from_env.pop(_SOURCES, {})
+    values = from_file | from_env
     if values.get("sandbox", Sandbox.OFF) is not Sandbox.OFF:
         del values["sandbox"]
         place = file.place("sandbox")
         problems.append(f"{place}: sandbox: only off is available yet")
-    return Settings(home=home, config_file=file.path, problems=tuple(problems), **values)
+    return Settings(home=home, config_file=file.path, problems=tuple(problems), sources=sources, **values)
 
 
 def _directories(
@@ -243,6 +248,7 @@ def _models(file: ConfigFile, problems: list[str]) -> dict[str, Mapping[str, obj
 def _take(key: _Key, raw: object, place: str, values: dict[str, Any], problems: list[str]) -> None:
     try:
         values[key.field] = key.parse(raw)
+        values.setdefault(_SOURCES, {})[key.field] = place.removesuffix(f": {key.name}")
     except Refused as refused:
         shown = "the value" if key.private else describe(raw)
         problems.append(f"{place}: {shown} is not allowed; use {refused}")

@@ -23,6 +23,8 @@ COMMAND_SECONDS = 10.0
 _OUTPUT_LIMIT = 64 * 1024
 _HINT = "Run `quillback login`, set ANTHROPIC_API_KEY, or name an api_key_command under [anthropic] in"
 
+_INSTEAD = "Set ANTHROPIC_API_KEY or name an api_key_command in config.toml instead."
+
 
 class CredentialsError(Exception):
     """There is no usable key; the text says why and what to do, never what was found."""
@@ -72,11 +74,21 @@ def store_api_key(key: str) -> None:
     keyring = _keyring()
     try:
         keyring.set_password(SERVICE, USER, key)
+        kept = keyring.get_password(SERVICE, USER) == key
     except Exception as error:
         raise CredentialsError(
             f"The system keyring could not keep the key ({_name(error)}). "
-            "Set ANTHROPIC_API_KEY or name an api_key_command in config.toml instead."
+            f"{_INSTEAD}"
         ) from error
+    if not kept:
+        raise CredentialsError(f"The system keyring ({keyring_backend()}) keeps nothing. {_INSTEAD}")
+
+
+def keyring_backend() -> str:
+    """The name of what keeps keys on this system; empty if nothing does."""
+    backend = _keyring().get_keyring()
+    module = type(backend).__module__
+    return "" if module.endswith((".fail", ".null")) else str(backend.name)
 
 
 def forget_api_key() -> bool:

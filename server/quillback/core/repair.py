@@ -173,13 +173,12 @@ def _results(messages: Iterable[RequestMessage], done: list[str]) -> dict[str, T
 
 
 def _pair(messages: Sequence[RequestMessage], done: list[str]) -> list[RequestMessage]:
-    """Each call answered at the head of the next message, in call order."""
+    """Each call answered at the head of the next message, in call order. Roles alternate in `messages`."""
     results = _results(messages, done)
     out: list[RequestMessage] = []
     due: list[ToolUse] = []
     for message in messages:
         if message.role == "assistant":
-            out += [_answers(due, results, done)] if due else []
             due = [p for p in message.parts if isinstance(p, ToolUse)]
             out.append(message)
             continue
