@@ -13,7 +13,7 @@ from quillback.core.model import Failure, Model, ModelRequest, ProviderError, Pr
 from quillback.core.ports import Provider
 from quillback.credentials import CredentialsError, resolve_api_key
 from quillback.providers.anthropic import AnthropicProvider
-from quillback.providers.catalog import Catalog
+from quillback.providers.catalog import CATALOG_DATE, Catalog
 from quillback.providers.script_format import ScriptError
 from quillback.providers.scripted import ScriptedProvider, load_script
 
