@@ -4,6 +4,7 @@ import asyncio
 import logging
 import os
 import random
+import shutil
 import sys
 import time
 from collections.abc import Awaitable, Callable
@@ -51,11 +52,12 @@ class App:
             provider=self.models.provider,
             toolbox=self._toolbox,
             system=system_prompt,
-            inspect=_inspect_with([PermissionInspector()]),
+            inspect=_inspect_with([PermissionInspector(str(settings.outputs.resolve()))]),
             new_id=IdSource(),
             now=now_ms,
             jitter=random.random,
             opened=self._opened,
+            forgotten=self._forgotten,
             policy=_policy(settings),
         )
 
@@ -71,11 +73,14 @@ class App:
                 roots=request.roots,
                 editor=request.editor,
                 known=request.known,
-                outputs=self.settings.outputs,
+                outputs=self.settings.outputs / request.session_id,
                 shell_in_editor=self.settings.shell_in_editor,
                 secret_env=self.settings.secret_env,
             )
         )
+
+    def _forgotten(self, session_id: str) -> None:
+        shutil.rmtree(self.settings.outputs / session_id, ignore_errors=True)
 
     def _opened(self, record: SessionRecord) -> None:
         self.models.warm_up(record.model)

@@ -32,7 +32,12 @@ CREDENTIALS = (
 
 
 class PermissionInspector:
+    """`outputs` is where whole results of tools are kept, a folder for each session; a session may read its own."""
+
     name = "permission"
+
+    def __init__(self, outputs: str = "") -> None:
+        self._outputs = outputs
 
     async def inspect(self, inspection: Inspection) -> Verdict:
         if inspection.mode is Mode.CHAT:
@@ -47,7 +52,7 @@ class PermissionInspector:
 
     def _by_mode(self, inspection: Inspection) -> Verdict:
         outside = outside_roots(inspection.access, inspection.roots)
-        if outside:
+        if outside and not self._own_output(inspection):
             return Ask(f"{outside} is outside the workspace")
         if inspection.mode is Mode.AUTO:
             return Allow()
@@ -55,6 +60,11 @@ class PermissionInspector:
             return Ask("")
         secret = next((p for p in inspection.access.reads if looks_secret(p)), "")
         return Ask(f"{secret} looks like it holds credentials") if secret else Allow()
+
+    def _own_output(self, inspection: Inspection) -> bool:
+        access = inspection.access
+        own = str(PurePath(self._outputs) / inspection.session_id)
+        return bool(self._outputs and access.reads and not access.writes) and not outside_roots(access, (own,))
 
 
 def outside_roots(access: Access, roots: tuple[str, ...]) -> str:

@@ -130,7 +130,10 @@ class Sessions:
         async with self._lock(session_id):
             if session_id in self._open:
                 await self._open.pop(session_id).close()
-            await self._services.store.delete_session(session_id)
+            if await self._services.store.session(session_id) is None:
+            return
+        await self._services.store.delete_session(session_id)
+        self._services.forgotten(session_id)
 
     async def close_all(self) -> None:
         """Close every session; none is opened from now on."""

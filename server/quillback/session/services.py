@@ -35,7 +35,9 @@ class Policy:
 @frozen
 class Services:
     """`now` is milliseconds since the epoch; `new_id` gives an id with a prefix. Both may be replaced in tests.
-    `opened` hears of each session that is made or loaded."""
+
+    `opened` hears of each session that is made or loaded, `forgotten` of the id of each that is deleted.
+    """
 
     store: Store
     model: Callable[[str], Model]
@@ -47,4 +49,5 @@ class Services:
     now: Callable[[], int]
     jitter: Callable[[], float]
     opened: Callable[[SessionRecord], None]
+    forgotten: Callable[[str], None]
     policy: Policy = field(factory=Policy)

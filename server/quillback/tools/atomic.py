@@ -1,0 +1,145 @@
+"""Replaces files whole: a reader, or a restart after a kill, finds the old content or the new one, never a part."""
+
+import os
+import re
+import secrets
+import stat
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from attrs import frozen
+
+from quillback.core.ports import ToolError
+from quillback.tools.files import BLOCK, State, problem, unchanged
+from quillback.tools.paths import Target
+from quillback.tools.threads import check, in_thread
+
+_LEFTOVER = re.compile(r"\..*\.quillback-(\d+)-[0-9a-f]{8}\.tmp", re.DOTALL)
+_LEFTOVER_AGE = 3600.0
+
+
+def is_leftover(name: str) -> bool:
+    """Whether a file name is that of a write in progress, or of one that was killed: never content."""
+    return _LEFTOVER.fullmatch(name) is not None
+
+
+def require_writable(target: Target, status: os.stat_result | None) -> None:
+    """Raises ToolError where replacing the file would override that it is read-only."""
+    if status is not None and (not status.st_mode & 0o222 or not os.access(target.real, os.W_OK)):
+        raise ToolError(f"{target.label} is read-only (mode {stat.S_IMODE(status.st_mode):04o})")
+
+
+async def replace_file(target: Target, data: bytes, before: State) -> None:
+    """Put `data` in the place of what `before` saw; mode, owner and attributes stay, missing parents are made.
+
+    Hard links to the old content keep the old content. Raises ToolError. The new content is written beside the file in
+    a thread. The rename that makes it count happens on the event loop with no await after the last check, so a cancel
+    comes either before it, and nothing has changed, or after the whole of it.
+    """
+    staged = await in_thread(lambda stop: _stage(target, data, before.stat, stop), _Staged.discard)
+    try:
+        if not unchanged(before, target.real):
+            raise ToolError(f"{target.label} changed at the last moment; read it again")
+        os.replace(staged.temporary, staged.name, src_dir_fd=staged.directory, dst_dir_fd=staged.directory)
+    except OSError as error:
+        raise ToolError(f"{target.label}: {problem(error)}") from None
+    finally:
+        staged.discard()
+
+
+@frozen
+class _Staged:
+    """New content beside its place, both named within one open directory."""
+
+    directory: int
+    temporary: str
+    name: str
+
+    def discard(self) -> None:
+        _remove(self.directory, self.temporary)
+        os.close(self.directory)
+
+
+def _stage(target: Target, data: bytes, status: os.stat_result | None, stop: threading.Event) -> _Staged:
+    place = Path(target.real)
+    check(stop)
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        directory = os.open(place.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError as error:
+        raise ToolError(f"{target.label}: cannot use its directory: {(error.strerror or '').lower()}") from None
+    temporary = f".{place.name[:40]}.quillback-{os.getpid()}-{secrets.token_hex(4)}.tmp"
+    try:
+        _require_directory(target, directory)
+        _sweep(directory)
+        _write(directory, temporary, data, status, target.real, stop)
+    except BaseException as error:
+        _remove(directory, temporary)
+        os.close(directory)
+        if isinstance(error, OSError):
+            raise ToolError(f"{target.label}: {problem(error)}") from None
+        raise
+    return _Staged(directory, temporary, place.name)
+
+
+def _require_directory(target: Target, directory: int) -> None:
+    parent = str(Path(target.real).parent)
+    if os.path.realpath(parent) != parent or not os.path.samestat(os.fstat(directory), os.stat(parent)):  # noqa: PTH116
+        raise ToolError(f"{target.label} now leads elsewhere; try again")
+
+
+def _write(
+    directory: int, name: str, data: bytes, status: os.stat_result | None, real: str, stop: threading.Event
+) -> None:
+    mode = 0o666 if status is None else 0o600
+    handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode, dir_fd=directory)
+    with os.fdopen(handle, "wb", buffering=0) as file:
+        rest = memoryview(data)
+        while rest:
+            check(stop)
+            rest = rest[file.write(rest[:BLOCK]) :]
+        if status is not None:
+            _keep_metadata(handle, status, real)
+        os.fsync(handle)
+
+
+def _keep_metadata(handle: int, status: os.stat_result, real: str) -> None:
+    """Owner and attributes as far as we may, then the mode, which a change of owner would reduce."""
+    own = os.fstat(handle)
+    if (own.st_uid, own.st_gid) != (status.st_uid, status.st_gid):
+        with suppress(OSError):
+            os.fchown(handle, status.st_uid, status.st_gid)
+    if hasattr(os, "listxattr"):
+        with suppress(OSError):
+            for name in os.listxattr(real):
+                with suppress(OSError):
+                    os.setxattr(handle, name, os.getxattr(real, name))
+    os.fchmod(handle, stat.S_IMODE(status.st_mode))
+
+
+def _sweep(directory: int) -> None:
+    """Remove what killed writers left here: their process is gone, or it is an hour old."""
+    with os.scandir(directory) as entries:
+        found = [(entry.name, match) for entry in entries if (match := _LEFTOVER.fullmatch(entry.name))]
+    for name, match in found:
+        with suppress(OSError):
+            age = time.time() - os.stat(name, dir_fd=directory, follow_symlinks=False).st_mtime
+            if age > _LEFTOVER_AGE or not _alive(int(match[1])):
+                os.unlink(name, dir_fd=directory)
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        return True
+    return True
+
+
+def _remove(directory: int, name: str) -> None:
+    with suppress(OSError):
+        os.unlink(name, dir_fd=directory)

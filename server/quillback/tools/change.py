@@ -1,0 +1,138 @@
+"""One change of one file, from the look before the question to the last check before it counts."""
+
+import os
+from pathlib import Path
+
+from attrs import frozen
+
+from quillback.core.message import Diff, FileSeen, Location, Shown, Text
+from quillback.core.ports import Access, EditorError, ToolError, ToolOutcome
+from quillback.tools.atomic import replace_file, require_writable
+from quillback.tools.call import Prepared, single
+from quillback.tools.codec import Encoding, NotTextError, decode
+from quillback.tools.context import ToolContext
+from quillback.tools.files import State, digest_of, look, problem
+from quillback.tools.paths import Target
+
+_DIFF_LIMIT = 1024 * 1024
+
+
+@frozen
+class Change:
+    """What a file was and what it shall be. `old` is None for a new file; `summary` is the result's first line."""
+
+    target: Target
+    before: State
+    old: str | None
+    new: str
+    data: bytes
+    encoding: Encoding
+    summary: str
+    line: int | None = None
+
+
+async def known_state(context: ToolContext, target: Target) -> State:
+    """The file as the agent knows it, or no file. Raises ToolError if the agent has not seen its present content."""
+    state = await look(context, target)
+    require_writable(target, state.stat)
+    if not state.exists:
+        _require_room(target)
+        return state
+    known = context.known.get(target.real)
+    if known is None:
+        raise ToolError(f"{target.label} exists and was not read in this session; read it first with read_file")
+    if known != state.digest:
+        raise ToolError(f"{target.label} changed since it was last read; read it again with read_file, then redo this")
+    return state
+
+
+def _require_room(target: Target) -> None:
+    """Raises ToolError where something that is no directory stands in the way of a new file."""
+    above = next((parent for parent in Path(target.real).parents if os.path.lexists(parent)), None)
+    if above is not None and not above.is_dir():
+        raise ToolError(f"{target.label}: {above} is not a directory")
+
+
+def text_of(target: Target, state: State) -> tuple[str, Encoding]:
+    """The text a change starts from: the editor's unsaved one, else the disk's. Raises ToolError."""
+    if state.stat is not None and state.data is None:
+        raise ToolError(f"{target.label} is too large to change here; use a shell command")
+    try:
+        text, encoding = decode(state.data or b"")
+    except NotTextError:
+        raise ToolError(f"{target.label} is a binary file, not text") from None
+    return (text if state.unsaved is None else state.unsaved), encoding
+
+
+def prepared(context: ToolContext, change: Change) -> Prepared:
+    locations = (Location(change.target.path, change.line),)
+    real = change.target.real
+    shown = _shown(change)
+    if change.before.unsaved is not None and not _faithful(context, change):
+        raise ToolError(
+            f"{change.target.label} has unsaved changes in the editor, and its encoding, line ends or link would not "
+            "survive a write through the editor; ask the user to save it, then read it again"
+        )
+
+    async def run() -> ToolOutcome:
+        if (await look(context, change.target)).digest != change.before.digest:
+            raise ToolError(f"{change.target.label} changed while this call waited; read it again, then redo this")
+        note = await _apply(context, change)
+        seen = (FileSeen(real, context.known[real]),)
+        text = Text(change.summary + note)
+        return ToolOutcome(content=(text,), shown=shown, locations=locations, seen=seen)
+
+    access = Access(reads=() if change.old is None else (real,), writes=(real,))
+    return Prepared(single(run), access, shown, locations)
+
+
+def _shown(change: Change) -> tuple[Shown, ...]:
+    if max(len(change.new), len(change.old or "")) > _DIFF_LIMIT:
+        return (Text(f"The difference is not shown: {change.target.label} is larger than {_DIFF_LIMIT:,} characters."),)
+    return (Diff(change.target.path, change.old, change.new),)
+
+
+def _faithful(context: ToolContext, change: Change) -> bool:
+    """Whether the editor would write exactly these bytes: plain UTF-8 with LF, at the very path, in the roots."""
+    offered = context.editor.capabilities
+    return (
+        offered.read_text
+        and offered.write_text
+        and context.inside(change.target.real)
+        and not change.target.link
+        and change.encoding.plain
+        and not any("\r" in text for text in (change.new, change.old or ""))
+        and not change.new.startswith("\ufeff")
+        and b"\r" not in (change.before.data or b"")
+    )
+
+
+async def _apply(context: ToolContext, change: Change) -> str:
+    """Write it and remember it as known; what a reader should know beyond that comes back as a note."""
+    if _faithful(context, change):
+        note = await _through_editor(context, change)
+        if note is not None:
+            return note
+    await replace_file(change.target, change.data, change.before)
+    context.known[change.target.real] = digest_of(change.data)
+    return ""
+
+
+async def _through_editor(context: ToolContext, change: Change) -> str | None:
+    """None when the editor refused and the disk may be written instead."""
+    try:
+        Path(change.target.real).parent.mkdir(parents=True, exist_ok=True)
+        await context.editor.write_text(context.session_id, change.target.path, change.new)
+    except EditorError as error:
+        if change.before.unsaved is not None:
+            raise ToolError(f"{change.target.label}: the editor did not take the change: {error}") from None
+        return None
+    except OSError as error:
+        raise ToolError(f"{change.target.label}: cannot make its directory: {problem(error)}") from None
+    after = await look(context, change.target)
+    context.known[change.target.real] = after.digest
+    if after.data == change.data:
+        return ""
+    if after.disk_digest == change.before.disk_digest:
+        return "\nThe editor holds the new text unsaved; commands still see the old file."
+    return "\nThe editor saved it with changes of its own (formatting, for instance); read it before the next edit."

@@ -1,0 +1,32 @@
+"""What the tools of one session share: where they work, the editor behind them, what the agent knows of files."""
+
+from collections.abc import MutableMapping
+from pathlib import Path
+
+from attrs import define, field
+
+from quillback.core.ports import Editor
+
+
+@define(eq=False)
+class ToolContext:
+    """The surroundings of one session's tools.
+
+    `cwd` is absolute, relative paths start there. `roots` are real paths. `known` maps the real path of a file to the
+    digest of the state the agent last read or wrote (see `files.State.digest`); the session owns and restores it, the
+    tools read and update it. `outputs` is the directory for whole outputs, made on demand (0700, its files 0600).
+    `secret_env` names variables that commands do not get, on top of `environment.held_back`.
+    """
+
+    session_id: str
+    cwd: Path
+    roots: tuple[Path, ...]
+    editor: Editor
+    known: MutableMapping[str, str]
+    outputs: Path
+    shell_in_editor: bool = False
+    secret_env: frozenset[str] = field(default=frozenset())
+
+    def inside(self, real: str) -> bool:
+        """Whether a real path lies in one of the session's roots."""
+        return any(Path(real).is_relative_to(root) for root in self.roots)

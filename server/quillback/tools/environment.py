@@ -1,0 +1,63 @@
+"""The environment of commands: quiet programs, and none of the agent's own secrets."""
+
+import os
+
+QUIET: dict[str, str] = {
+    "TERM": "dumb",
+    "NO_COLOR": "1",
+    "PAGER": "cat",
+    "MANPAGER": "cat",
+    "GIT_PAGER": "cat",
+    "EDITOR": "true",
+    "VISUAL": "true",
+    "GIT_EDITOR": "true",
+    "GIT_SEQUENCE_EDITOR": "true",
+    "GIT_TERMINAL_PROMPT": "0",
+    "DEBIAN_FRONTEND": "noninteractive",
+}
+"""No colours, pagers, editors or questions: a command has nobody at its terminal."""
+
+_PREFIXES = ("ANTHROPIC_", "OPENAI_", "AZURE_OPENAI_", "QUILLBACK_")
+_PROVIDERS = (
+    "CEREBRAS",
+    "CLAUDE",
+    "COHERE",
+    "DEEPSEEK",
+    "FIREWORKS",
+    "GEMINI",
+    "GOOGLE",
+    "GROQ",
+    "MISTRAL",
+    "MOONSHOT",
+    "OLLAMA",
+    "OPENROUTER",
+    "PERPLEXITY",
+    "TOGETHER",
+    "XAI",
+    "ZAI",
+)
+_KEYS = frozenset({"CLAUDE_CODE_OAUTH_TOKEN", *(f"{name}_API_KEY" for name in _PROVIDERS)})
+_SECRET_WORDS = ("KEY", "TOKEN", "SECRET")
+_SECRET_LENGTH = 12
+
+
+def held_back(name: str) -> bool:
+    """Whether a variable is kept from commands: our own settings and the keys of model providers.
+
+    All else is passed, keys of clouds and forges too: the user's commands need those, and a user who does not want it
+    names them in `secret_env`.
+    """
+    upper = name.upper()
+    return upper.startswith(_PREFIXES) or upper in _KEYS
+
+
+def command_environment(secret: frozenset[str]) -> dict[str, str]:
+    """What a command gets: ours without what is held back, nor a second variable with the value of a held-back key."""
+    names = {name for name in os.environ if name in secret or held_back(name)}
+    values = {
+        value
+        for name in names
+        if any(word in name.upper() for word in _SECRET_WORDS) and len(value := os.environ[name]) >= _SECRET_LENGTH
+    }
+    passed = {name: value for name, value in os.environ.items() if name not in names and value not in values}
+    return passed | QUIET

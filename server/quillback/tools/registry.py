@@ -1,0 +1,53 @@
+"""The server tools of one session, and what they keep alive."""
+
+from collections.abc import Sequence
+
+from attrs import frozen
+
+from quillback.core.ports import Tool, Toolbox
+from quillback.tools.command import Commands
+from quillback.tools.context import ToolContext
+from quillback.tools.edit import EditFile
+from quillback.tools.jobs import Jobs, ShellKill, ShellOutput
+from quillback.tools.listing import Glob, ListDir
+from quillback.tools.read import ReadFile
+from quillback.tools.search import Grep
+from quillback.tools.shell import Shell
+from quillback.tools.todo import TodoWrite
+from quillback.tools.write import WriteFile
+
+
+@frozen
+class SessionToolbox:
+    """Closing it ends the session's commands and jobs; a command started later is refused."""
+
+    _tools: tuple[Tool, ...]
+    _commands: Commands
+
+    def tools(self) -> Sequence[Tool]:
+        return self._tools
+
+    async def ready(self) -> None:
+        """All are there from the start."""
+
+    async def close(self) -> None:
+        await self._commands.close()
+
+
+def build_toolbox(context: ToolContext) -> Toolbox:
+    """The tools of a session, sorted by name. Nothing is started and no file is touched yet."""
+    commands = Commands()
+    jobs = Jobs(context, commands)
+    tools: list[Tool] = [
+        EditFile(context),
+        Glob(context),
+        Grep(context),
+        ListDir(context),
+        ReadFile(context),
+        Shell(context, commands, jobs),
+        ShellKill(jobs),
+        ShellOutput(jobs),
+        TodoWrite(),
+        WriteFile(context),
+    ]
+    return SessionToolbox(tuple(sorted(tools, key=lambda tool: tool.spec.name)), commands)

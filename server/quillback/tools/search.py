@@ -1,0 +1,113 @@
+"""grep: finds lines in files, by ripgrep where there is one, else by our own search of the same kind."""
+
+import re
+import shutil
+from pathlib import Path
+
+from attrs import frozen
+
+from quillback.core.message import JsonObject, ToolKind
+from quillback.core.model import Sketch, ToolSpec
+from quillback.core.ports import Access, ToolError, ToolOutcome
+from quillback.tools.call import Prepared, flag, said, schema, single, string
+from quillback.tools.context import ToolContext
+from quillback.tools.files import opened
+from quillback.tools.globs import compiled, tidy
+from quillback.tools.matches import MATCHES, Found, Place, Query, own_search, ripgrep
+from quillback.tools.paths import Target, label, resolve, sketched
+from quillback.tools.text import bounded, one_line, visible
+from quillback.tools.threads import in_thread
+
+WIDTH = 500
+DESCRIPTION = f"""Search the lines of text files for a regular expression. Gives `path:line: text`, at most {MATCHES} \
+matches. Files that .gitignore names, binary files and .git are left out; links are not followed.
+`glob` narrows it to files such as `*.py`, `src/**` or `*.{{ts,tsx}}`; `literal` takes the pattern as plain text."""
+
+
+@frozen
+class Grep:
+    context: ToolContext
+
+    @property
+    def spec(self) -> ToolSpec:
+        return ToolSpec(
+            name="grep",
+            description=DESCRIPTION,
+            input_schema=schema(
+                ("pattern",),
+                pattern={"type": "string", "description": "regular expression, matched within a line"},
+                path={"type": "string", "description": "file or directory; the session's directory by default"},
+                glob={"type": "string", "description": "only files like this, relative to path"},
+                ignore_case={"type": "boolean"},
+                literal={"type": "boolean", "description": "the pattern is plain text"},
+            ),
+            kind=ToolKind.SEARCH,
+            describe=self._describe,
+            read_only=True,
+        )
+
+    def _describe(self, arguments: JsonObject) -> Sketch:
+        pattern = arguments.get("pattern")
+        name, locations = sketched(self.context.cwd, arguments)
+        quoted = f" '{one_line(pattern, 80)}'" if isinstance(pattern, str) else ""
+        return Sketch(f"Search{quoted}" + (f" in {name}" if name else ""), locations)
+
+    def touches(self, arguments: JsonObject) -> frozenset[str]:
+        return frozenset()
+
+    async def prepare(self, call_id: str, arguments: JsonObject) -> Prepared:
+        target = resolve(self.context, string(arguments, "path", "."))
+        glob = string(arguments, "glob")
+        query = Query(
+            pattern=_pattern(string(arguments, "pattern")),
+            literal=flag(arguments, "literal"),
+            ignore_case=flag(arguments, "ignore_case"),
+            glob=tidy(glob) if glob else "",
+        )
+        wanted = compiled(query.glob) if query.glob else None
+
+        async def run() -> ToolOutcome:
+            found = await _search(self.context, target, query, wanted)
+            text = "\n".join(found.lines) or "No matches."
+            if found.cut:
+                text += f"\n[{found.cut}]"
+            return said(bounded(text, self.context.outputs, f"grep-{call_id}"))
+
+        return Prepared(single(run), Access(reads=(target.real,)))
+
+
+def _pattern(pattern: str) -> str:
+    if not pattern:
+        raise ToolError("the pattern is empty")
+    if "\0" in pattern:
+        raise ToolError("the pattern holds a NUL character")
+    try:
+        pattern.encode()
+    except UnicodeEncodeError:
+        raise ToolError("the pattern is not valid Unicode text") from None
+    return pattern
+
+
+async def _search(context: ToolContext, target: Target, query: Query, wanted: "re.Pattern[str] | None") -> Found:
+    place = await in_thread(lambda _: _place(target))
+
+    def keep(name: str, number: int, text: str) -> str | None:
+        if wanted is not None and not wanted.fullmatch(name):
+            return None
+        shown = visible(text)
+        shown = shown if len(shown) <= WIDTH else shown[:WIDTH] + "…"
+        path = str(Path(target.path, name)) if place.name is None else target.path
+        return f"{label(context.cwd, path)}:{number}: {shown}"
+
+    program = shutil.which("rg")
+    if program is not None:
+        return await ripgrep(program, place, query, keep)
+    return await own_search(place, query, keep)
+
+
+def _place(target: Target) -> Place:
+    real = Path(target.real)
+    if real.is_dir():
+        return Place(target.real)
+    with opened(target):
+        return Place(str(real.parent), real.name)

@@ -1,0 +1,136 @@
+"""shell: runs a command line in the session's directory and shows its output while it runs."""
+
+import asyncio
+import os
+import shutil
+
+from attrs import frozen
+
+from quillback.core.message import JsonObject, Text, ToolKind
+from quillback.core.model import Sketch, ToolSpec
+from quillback.core.ports import Access, ToolError, ToolOutcome, ToolProgress
+from quillback.tools.call import Prepared, Steps, flag, said, schema, seconds, single, string
+from quillback.tools.command import Commands
+from quillback.tools.context import ToolContext
+from quillback.tools.environment import command_environment
+from quillback.tools.jobs import Jobs
+from quillback.tools.output import NOTHING, Output, ending
+from quillback.tools.terminal import in_terminal
+from quillback.tools.text import one_line
+
+TIMEOUT = 120.0
+TIMEOUT_LIMIT = 3600.0
+_FRAME = 0.1
+_TAIL = 16 * 1024
+_ENDING = 1.5
+
+DESCRIPTION = f"""Run a command line with bash in the session's directory. Each call starts there anew: a `cd` or a \
+variable does not last. Standard input is empty, there is no terminal, pagers and editors are off, and keys of model \
+providers are not in the environment.
+Returns standard output and standard error as they were mixed, and the exit code when it is not 0. After `timeout` \
+seconds ({TIMEOUT:.0f} by default, at most {TIMEOUT_LIMIT:.0f}) the command is ended.
+Processes it leaves behind (`server &`) keep running, unseen, until the session ends. For one whose output matters use \
+background=true: it returns a job at once, for shell_output and shell_kill."""
+
+
+@frozen
+class Shell:
+    context: ToolContext
+    commands: Commands
+    jobs: Jobs
+
+    @property
+    def spec(self) -> ToolSpec:
+        return ToolSpec(
+            name="shell",
+            description=DESCRIPTION,
+            input_schema=schema(
+                ("command",),
+                command={"type": "string", "description": "the command line"},
+                timeout={"type": "number", "minimum": 0, "description": "seconds; no use with background"},
+                background={"type": "boolean", "description": "run it as a job and return at once"},
+            ),
+            kind=ToolKind.EXECUTE,
+            describe=_describe,
+        )
+
+    def touches(self, arguments: JsonObject) -> frozenset[str]:
+        return frozenset()
+
+    async def prepare(self, call_id: str, arguments: JsonObject) -> Prepared:
+        line = _line(arguments)
+        limit = seconds(arguments, "timeout", TIMEOUT, TIMEOUT_LIMIT)
+        if not limit:
+            raise ToolError("timeout must be more than 0 seconds")
+        access = self._access(line)
+        if flag(arguments, "background"):
+            return Prepared(single(lambda: self._start_job(line)), access)
+        if self.context.shell_in_editor and self.context.editor.capabilities.terminal:
+            return Prepared(lambda: in_terminal(self.context, call_id, line, limit), access)
+        return Prepared(lambda: self._run(call_id, line, limit), access)
+
+    def _access(self, line: str) -> Access:
+        return Access(command=line, cwd=os.path.realpath(self.context.cwd))
+
+    async def _start_job(self, line: str) -> ToolOutcome:
+        environment = command_environment(self.context.secret_env)
+        job = self.jobs.start(line, _argv(line), str(self.context.cwd), environment)
+        return said(f"Started {job.id}. Its output comes with shell_output; shell_kill ends it.")
+
+    async def _run(self, call_id: str, line: str, limit: float) -> Steps:
+        output = Output(self.context.outputs, f"shell-{call_id}")
+        environment = command_environment(self.context.secret_env)
+        command = self.commands.start(_argv(line), str(self.context.cwd), environment, output.feed)
+        clock = asyncio.get_running_loop().time
+        deadline, next_frame, seen = clock() + limit, 0.0, 0
+        try:
+            while not command.ended and clock() < deadline:
+                await command.change(min(deadline, next_frame if output.received > seen else deadline) - clock())
+                if output.received > seen and clock() >= next_frame and not command.ended:
+                    seen, next_frame = output.received, clock() + _FRAME
+                    yield ToolProgress((Text(output.tail(_TAIL)),))
+            timed_out = not command.ended
+            if timed_out:
+                command.end()
+                await command.wait_gone(_ENDING)
+            else:
+                await command.settle()
+        except BaseException:
+            command.end()
+            raise
+        finally:
+            command.sink = None
+            text = output.take(final=True)
+        if timed_out:
+            last = f"[timed out after {limit:g} s and was ended]"
+        else:
+            last = f"[could not run: {command.failure}]" if command.failure else ending(command.exit_status or 0)
+        yield _outcome(text, last, command.exit_status, timed_out)
+
+
+def _outcome(text: str, last: str, status: int | None, timed_out: bool) -> ToolOutcome:
+    whole = "\n".join(part for part in (text or NOTHING, last) if part)
+    raw = {"exit_code": status, "timed_out": timed_out}
+    return said(whole, is_error=last != "", raw_output=raw)
+
+
+def _line(arguments: JsonObject) -> str:
+    line = string(arguments, "command")
+    if not line.strip():
+        raise ToolError("the command is empty")
+    if "\0" in line:
+        raise ToolError("the command holds a NUL character")
+    try:
+        line.encode()
+    except UnicodeEncodeError:
+        raise ToolError("the command is not valid Unicode text") from None
+    return line
+
+
+def _argv(line: str) -> tuple[str, ...]:
+    return (shutil.which("bash") or "/bin/sh", "-c", line)
+
+
+def _describe(arguments: JsonObject) -> Sketch:
+    line = arguments.get("command")
+    return Sketch((one_line(line) if isinstance(line, str) else "") or "Run a command")

@@ -1,0 +1,197 @@
+"""Runs one command and sees to it that nothing the command started outlives its order to end.
+
+A script of its own, with the standard library only. It adopts every orphan among its descendants (Linux; elsewhere it
+knows the command's process group only), so a process that left its group or its session is found all the same. The
+agent's end of fd 0 closes when the agent dies, however it dies, and that is an order to end too.
+
+fd 0: the argv of the command, NUL between its items, after its length in bytes and a line feed; later any byte or the
+end of the file orders the end. fd 1: becomes the command's output. fd 2: what happened, one line each:
+`started PID`, `failed TEXT`, `exited STATUS` (negative: the signal). It closes when no descendant is left.
+"""
+
+import os
+import select
+import signal
+import sys
+import time
+from contextlib import suppress
+
+LADDER = ((0.0, signal.SIGINT), (0.3, signal.SIGTERM), (0.6, signal.SIGKILL))
+"""Seconds after the order, and the signal sent then."""
+
+AGAIN = 0.02
+GIVE_UP = 3.0
+_POLL = 0.5
+_SUBREAPER = 36
+
+
+def main() -> None:
+    adopts = _adopt()
+    argv = _argv()
+    wake, woken = os.pipe()
+    os.set_blocking(woken, False)
+    signal.set_wakeup_fd(woken, warn_on_full_buffer=False)
+    # Handlers, since a signal that is ignored here would stay ignored in the command.
+    for number in (signal.SIGCHLD, signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: None)
+    child = os.fork()
+    if child == 0:
+        _become(argv)
+    os.dup2(os.open(os.devnull, os.O_RDWR), 1)
+    _report(f"started {child}")
+    Watch(child, wake, adopts).run()
+    # Not by the usual way: the agent takes the end of fd 2 for the end of this process.
+    os._exit(0)
+
+
+def _adopt() -> bool:
+    """Whether orphaned descendants become our children."""
+    if sys.platform != "linux":
+        return False
+    try:
+        import ctypes
+
+        return bool(ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0) == 0)
+    except (ImportError, OSError, AttributeError):
+        return False
+
+
+def _argv() -> list[bytes]:
+    head = b""
+    while not head.endswith(b"\n"):
+        if not (byte := os.read(0, 1)):
+            os._exit(1)
+        head += byte
+    body = b""
+    while len(body) < int(head):
+        if not (more := os.read(0, int(head) - len(body))):
+            os._exit(1)
+        body += more
+    return body.split(b"\0")
+
+
+def _become(argv: list[bytes]) -> None:
+    """Turn the forked child into the command, in a session of its own, with nothing to read."""
+    try:
+        os.setsid()
+        for number in (signal.SIGPIPE, signal.SIGXFSZ):
+            signal.signal(number, signal.SIG_DFL)
+        status = os.dup(2)
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        os.dup2(1, 2)
+        try:
+            os.execvp(argv[0], argv)
+        except OSError as error:
+            os.write(status, f"failed {error.strerror}\n".encode())
+    finally:
+        os._exit(127)
+
+
+def _report(line: str) -> None:
+    with suppress(OSError):
+        os.write(2, line.encode() + b"\n")
+
+
+class Watch:
+    """Waits for the command and its descendants, and ends them when told to."""
+
+    def __init__(self, child: int, wake: int, adopts: bool) -> None:
+        self._child = child
+        self._wake = wake
+        self._adopts = adopts
+        self._childless = False
+        self._ordered: float | None = None
+        self._step = 0
+
+    def run(self) -> None:
+        while not self._gone():
+            sources = [self._wake] if self._ordered is not None else [0, self._wake]
+            ready, _, _ = select.select(sources, [], [], self._patience())
+            if 0 in ready:
+                self._ordered = time.monotonic()
+            if self._wake in ready:
+                os.read(self._wake, 4096)
+            self._reap()
+            if self._ordered is not None and not self._climb(time.monotonic() - self._ordered):
+                return
+
+    def _gone(self) -> bool:
+        return self._childless and (self._adopts or not _exists(self._child))
+
+    def _patience(self) -> float | None:
+        if self._ordered is None:
+            return None if self._adopts or not self._childless else _POLL
+        if self._step == len(LADDER):
+            return AGAIN
+        return max(0.0, self._ordered + LADDER[self._step][0] - time.monotonic())
+
+    def _reap(self) -> None:
+        with suppress(ChildProcessError):
+            while True:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+                if pid == 0:
+                    return
+                if pid == self._child:
+                    _report(f"exited {os.waitstatus_to_exitcode(status)}")
+        self._childless = True
+
+    def _climb(self, since: float) -> bool:
+        """Send what is due; False when it is time to give up on processes that cannot be killed."""
+        if self._step < len(LADDER):
+            if since >= LADDER[self._step][0]:
+                self._signal(LADDER[self._step][1])
+                self._step += 1
+        else:
+            self._signal(signal.SIGKILL)
+        return since < GIVE_UP
+
+    def _signal(self, number: int) -> None:
+        if not self._adopts:
+            with suppress(OSError):
+                os.killpg(self._child, number)
+            return
+        found = descendants(os.getpid())
+        # A group's number is only ours while a descendant is in it.
+        if any(group == self._child for _, group in found):
+            with suppress(OSError):
+                os.killpg(self._child, number)
+        for pid, group in found:
+            if group != self._child:
+                with suppress(OSError):
+                    os.kill(pid, number)
+
+
+def _exists(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def descendants(root: int) -> list[tuple[int, int]]:
+    """Process id and group of all below `root`, from /proc."""
+    children: dict[int, list[tuple[int, int]]] = {}
+    with os.scandir("/proc") as entries:
+        names = [entry.name for entry in entries if entry.name.isdigit()]
+    for name in names:
+        # pathlib would be half of the time this script takes to start.
+        with suppress(OSError, IndexError, ValueError), open(f"/proc/{name}/stat", "rb") as file:  # noqa: PTH123
+            fields = file.read().rpartition(b")")[2].split()
+            children.setdefault(int(fields[1]), []).append((int(name), int(fields[2])))
+    found: list[tuple[int, int]] = []
+    level = [root]
+    while level:
+        below = [entry for pid in level for entry in children.get(pid, [])]
+        found += below
+        level = [pid for pid, _ in below]
+    return found
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except OSError as error:
+        _report(f"failed {error.strerror}")
