@@ -18,6 +18,7 @@ from quillback.edge.serve import AcpServer
 from quillback.edge.stdio import claim_stdio
 from quillback.inspectors.chain import inspect
 from quillback.inspectors.permission import PermissionInspector
+from quillback.mcp.manager import McpToolbox
 from quillback.models import Models
 from quillback.providers.reach import reach
 from quillback.providers.scripted import demo_workspace
@@ -25,6 +26,7 @@ from quillback.session.ids import IdSource
 from quillback.session.registry import Defaults, Sessions
 from quillback.session.services import Policy, Services, ToolboxRequest
 from quillback.session.system_prompt import system_prompt
+from quillback.session.toolbox import CombinedToolbox
 from quillback.store.health import Health, examine
 from quillback.store.sqlite import SqliteStore
 from quillback.tools.context import ToolContext
@@ -66,18 +68,31 @@ class App:
         await self.store.close()
 
     def _toolbox(self, request: ToolboxRequest) -> Toolbox:
-        return build_toolbox(
+        outputs = self.settings.outputs / request.session_id
+        own = build_toolbox(
             ToolContext(
                 session_id=request.session_id,
                 cwd=request.cwd,
                 roots=request.roots,
                 editor=request.editor,
                 known=request.known,
-                outputs=self.settings.outputs / request.session_id,
+                outputs=outputs,
                 shell_in_editor=self.settings.shell_in_editor,
                 secret_env=self.settings.secret_env,
             )
         )
+        if not request.servers:
+            return own
+        foreign = McpToolbox(
+            request.servers,
+            session_id=request.session_id,
+            cwd=request.cwd,
+            outputs=outputs,
+            on_notice=request.notice,
+            reserved=[tool.spec.name for tool in own.tools()],
+        )
+        foreign.start()
+        return CombinedToolbox([own, foreign])
 
     def _forgotten(self, session_id: str) -> None:
         shutil.rmtree(self.settings.outputs / session_id, ignore_errors=True)
@@ -157,7 +172,7 @@ def configure_logging(settings: Settings) -> None:
         level=settings.log_level.value.upper(),
         format="%(asctime)s %(levelname)s %(name)s: %(message)s",
     )
-    for noisy in ("httpx2", "httpcore2", "anthropic", "asyncio", "aiosqlite"):
+    for noisy in ("httpx2", "httpcore2", "anthropic", "mcp", "client", "asyncio", "aiosqlite"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
     for problem in settings.problems:
         log.warning("%s", problem)

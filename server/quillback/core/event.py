@@ -109,16 +109,20 @@ class UsageChanged:
 
 @frozen
 class RetryScheduled:
-    """The model request failed and is tried again after `delay` seconds."""
+    """The model request failed and is tried again after `delay` seconds. `run_id` is the wire id to say so under."""
 
     attempt: int
     attempts: int
     delay: float
     reason: str
+    run_id: str
 
 
 @frozen
 class Noticed:
+    """A remark to the user that is not stored. `run_id` is the wire id to say so under."""
+
+    run_id: str
     title: str
     severity: Severity = Severity.INFO
     description: str = ""

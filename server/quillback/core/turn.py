@@ -257,7 +257,8 @@ class Turn:
         self._counts.attempts += 1
         self._wait = seconds
         self._go(Signal.REQUEST_LATER)
-        scheduled = RetryScheduled(self._counts.attempts, ATTEMPTS, seconds, error.message)
+        run = self._setup.new_id("msg")
+        scheduled = RetryScheduled(self._counts.attempts, ATTEMPTS, seconds, error.message, run)
         return [*self._abandon(attempt), scheduled]
 
     def _keep_partial(self, unanswered: str) -> list[Event]:

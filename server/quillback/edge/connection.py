@@ -4,8 +4,9 @@ from collections.abc import Awaitable, Callable, Iterable
 
 from attrs import define, field
 
+from quillback.core.mcp_server import McpServer
 from quillback.core.ports import StoreError
-from quillback.edge.convert import View
+from quillback.edge.convert import View, mcp_servers
 from quillback.edge.editor import AcpEditor
 from quillback.session.pipe import EventPipe
 from quillback.session.registry import BadDirectoryError, Sessions, UnknownSessionError
@@ -78,6 +79,14 @@ async def opened(session: Awaitable[Session]) -> Session:
         raise RpcError(INVALID_PARAMS, str(error)) from None
     except StoreError as error:
         raise RpcError(INTERNAL_ERROR, str(error)) from None
+
+
+def servers_of(servers: Iterable[acp.McpServer]) -> tuple[McpServer, ...]:
+    """Raises RpcError -32602 for a transport that is not offered."""
+    try:
+        return mcp_servers(servers)
+    except ValueError as error:
+        raise RpcError(INVALID_PARAMS, f"mcpServers: {error}") from None
 
 
 def unknown_session(session_id: str) -> RpcError:

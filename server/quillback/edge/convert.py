@@ -17,6 +17,7 @@ from quillback.core.event import (
     ToolStarted,
     UsageChanged,
 )
+from quillback.core.mcp_server import HttpServer, McpServer, StdioServer
 from quillback.core.message import (
     Diff,
     Image,
@@ -72,6 +73,21 @@ def _resource(resource: acp.EmbeddedResourceResource) -> Resource:
             return Resource(uri, blob=blob, mime_type=mime_type or "")
 
 
+def mcp_servers(servers: Iterable[acp.McpServer]) -> tuple[McpServer, ...]:
+    """The servers of a session setup. Raises ValueError for a transport that is not offered."""
+    return tuple(_mcp_server(s) for s in servers)
+
+
+def _mcp_server(server: acp.McpServer) -> McpServer:
+    match server:
+        case acp.McpServerStdio(name=name, command=command, args=args):
+            return StdioServer(name, command, args, {v.name: v.value for v in server.env})
+        case acp.McpServerHttp(name=name, url=url):
+            return HttpServer(name, url, {h.name: h.value for h in server.headers})
+        case acp.McpServerSse(name=name):
+            raise ValueError(f"{name}: the sse transport is not supported; give the server as http or stdio")
+
+
 # ---------------------------------------------------------------- to the client
 
 
@@ -110,9 +126,10 @@ class View:
             case Retitled(title=title):
                 return [acp.SessionInfoUpdate(title=title)]
             case RetryScheduled():
-                return self._retry(event)
-            case Noticed(title=title, severity=severity, description=description):
-                return self._notice(severity, title, description)
+                text = f"{event.reason} Trying again in {event.delay:.0f} s ({event.attempt} of {event.attempts})."
+                return [self._notice(event.run_id, Severity.WARNING, "The model request failed", text)]
+            case Noticed(run_id=run, title=title, severity=severity, description=description):
+                return [self._notice(run, severity, title, description)]
             case _:
                 return []
 
@@ -134,9 +151,7 @@ class View:
                 return [self._other(_call_opened(part, known=True))]
             case ToolResult():
                 return [self._other(u) for u in _result(part)]
-            case Notice(text=text, severity=severity):
-                return self._notice(severity, text, "")
-            case RedactedThinking() | Text() | Thinking() | Image() | Resource() | ResourceLink():
+            case Notice() | RedactedThinking() | Text() | Thinking() | Image() | Resource() | ResourceLink():
                 return []
 
     # ------------------------------------------------------------ chunks
@@ -163,14 +178,13 @@ class View:
         self._last = None
         return update
 
-    def _retry(self, event: RetryScheduled) -> list[acp.SessionUpdate]:
-        text = f"{event.reason} Trying again in {event.delay:.0f} s ({event.attempt} of {event.attempts})."
+    def _notice(self, run: str, severity: Severity, title: str, description: str) -> acp.SessionUpdate:
+        """A notice, or a thought for clients that know none: the user has to see it, and it is no answer."""
         if self._notices:
-            return [acp.Notice("warning", "The model request failed", text)]
-        return [self._said(acp.AgentThoughtChunk, f"retry_{event.attempt}", acp.TextContent(text))]
-
-    def _notice(self, severity: Severity, title: str, description: str) -> list[acp.SessionUpdate]:
-        return [acp.Notice(severity.value, title, description or None)] if self._notices else []
+            return acp.Notice(severity.value, title, description or None)
+        return self._said(
+            acp.AgentThoughtChunk, run, acp.TextContent(f"{title}: {description}" if description else title)
+        )
 
 
 # ---------------------------------------------------------------- tool calls

@@ -31,7 +31,7 @@ def initialize_result(params: Mapping[str, object]) -> Json:
         "agentCapabilities": {
             "loadSession": True,
             "promptCapabilities": {"image": True, "audio": False, "embeddedContext": True},
-            "mcpCapabilities": {"http": False, "sse": False},
+            "mcpCapabilities": {"http": True, "sse": False},
             "sessionCapabilities": {"list": {}, "delete": {}, "additionalDirectories": {}, "resume": {}, "close": {}},
             "_meta": {META_KEY: {"version": __version__, "methods": []}},
         },

@@ -128,7 +128,7 @@ class AcpServer:
 
     async def _watch_parent(self) -> None:
         """An editor that was killed may leave the pipe open in another process's hands."""
-        while os.getppid() == self._parent and not self._writer.broken:
+        while os.getppid() == self._parent and not self._writer.broken:  # noqa: ASYNC110 - nobody is told of it
             await asyncio.sleep(PARENT_SECONDS)
         log.warning("the editor is gone")
         self._stop.set()

@@ -7,6 +7,7 @@ from weakref import WeakValueDictionary
 
 from attrs import evolve, frozen
 
+from quillback.core.mcp_server import McpServer
 from quillback.core.message import Message
 from quillback.core.model import Thinking
 from quillback.core.ports import Editor, Mode, SessionRecord
@@ -52,7 +53,7 @@ class Sessions:
             raise UnknownSessionError(session_id)
         return session
 
-    async def new(self, cwd: str, more_roots: Sequence[str] = ()) -> Session:
+    async def new(self, cwd: str, more_roots: Sequence[str] = (), servers: Sequence[McpServer] = ()) -> Session:
         """Raises BadDirectoryError, StoreError, ClosedError."""
         self._check_running()
         check_directory("cwd", cwd)
@@ -71,9 +72,11 @@ class Sessions:
         )
         await services.store.create_session(record)
         await services.store.acquire(record.id)
-        return await self._keep(record, [])
+        return await self._keep(record, [], servers)
 
-    async def open(self, session_id: str, cwd: str, more_roots: Sequence[str] = ()) -> Session:
+    async def open(
+        self, session_id: str, cwd: str, more_roots: Sequence[str] = (), servers: Sequence[McpServer] = ()
+    ) -> Session:
         """A stored session, as far as it got.
 
         Raises UnknownSessionError, BadDirectoryError, StoreError, ClosedError.
@@ -84,9 +87,11 @@ class Sessions:
                 session = self._open[session_id]
                 _same_directory(session.record, cwd)
                 return session
-            return await self._load(session_id, cwd, more_roots)
+            return await self._load(session_id, cwd, more_roots, servers)
 
-    async def _load(self, session_id: str, cwd: str, more_roots: Sequence[str]) -> Session:
+    async def _load(
+        self, session_id: str, cwd: str, more_roots: Sequence[str], servers: Sequence[McpServer]
+    ) -> Session:
         services = self._services
         record = await services.store.session(session_id)
         if record is None:
@@ -103,7 +108,7 @@ class Sessions:
             raise
         record = evolve(record, roots=(cwd, *more_roots))
         services.store.save_session(record)
-        return await self._keep(record, history)
+        return await self._keep(record, history, servers)
 
     async def _recover(self, session_id: str) -> list[Message]:
         services = self._services
@@ -131,8 +136,8 @@ class Sessions:
             if session_id in self._open:
                 await self._open.pop(session_id).close()
             if await self._services.store.session(session_id) is None:
-            return
-        await self._services.store.delete_session(session_id)
+                return
+            await self._services.store.delete_session(session_id)
         self._services.forgotten(session_id)
 
     async def close_all(self) -> None:
@@ -141,11 +146,11 @@ class Sessions:
         sessions, self._open = list(self._open.values()), {}
         await asyncio.gather(*(s.close() for s in sessions), return_exceptions=True)
 
-    async def _keep(self, record: SessionRecord, history: list[Message]) -> Session:
+    async def _keep(self, record: SessionRecord, history: list[Message], servers: Sequence[McpServer]) -> Session:
         if self._closing:
             await self._services.store.release(record.id)
         self._check_running()
-        session = self._open[record.id] = Session(record, history, self._services, self._editor)
+        session = self._open[record.id] = Session(record, history, self._services, self._editor, servers)
         self._services.opened(record)
         return session
 

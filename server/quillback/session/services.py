@@ -5,6 +5,7 @@ from pathlib import Path
 
 from attrs import field, frozen
 
+from quillback.core.mcp_server import McpServer
 from quillback.core.model import Model
 from quillback.core.ports import Editor, Inspection, Provider, SessionRecord, Store, Toolbox
 from quillback.core.turn_types import Limits
@@ -13,13 +14,16 @@ from quillback.core.verdict import Verdict
 
 @frozen
 class ToolboxRequest:
-    """`known` maps the real paths the session has read or written to the SHA-256 of that content."""
+    """`known` maps the real paths the session has read or written to the SHA-256 of that content.
+    `notice` takes what the user should know of the session's tools."""
 
     session_id: str
     cwd: Path
     roots: tuple[Path, ...]
     editor: Editor
     known: MutableMapping[str, str]
+    servers: tuple[McpServer, ...]
+    notice: Callable[[str], None]
 
 
 @frozen

@@ -9,8 +9,9 @@ from pathlib import Path
 
 from attrs import evolve, frozen
 
-from quillback.core.event import MessageAdded, Retitled, StopReason, TurnCompleted
-from quillback.core.message import Message, MessageState, Notice, Part, Role
+from quillback.core.event import MessageAdded, Noticed, Retitled, StopReason, TurnCompleted
+from quillback.core.mcp_server import McpServer
+from quillback.core.message import Message, MessageState, Notice, Part, Role, Severity
 from quillback.core.model import Model, ProviderError, Thinking
 from quillback.core.ports import Editor, Mode, SessionRecord, StoreError
 from quillback.core.turn import Turn, next_seq
@@ -47,7 +48,14 @@ class _Job:
 class Session:
     """`history` is the stream, as stored. Its one owner is this object."""
 
-    def __init__(self, record: SessionRecord, history: list[Message], services: Services, editor: Editor) -> None:
+    def __init__(
+        self,
+        record: SessionRecord,
+        history: list[Message],
+        services: Services,
+        editor: Editor,
+        servers: Sequence[McpServer] = (),
+    ) -> None:
         self.record = record
         self.history = history
         self.root = str(Path(record.cwd).resolve())
@@ -55,12 +63,21 @@ class Session:
         self._editor = editor
         self._roots = tuple(dict.fromkeys((self.root, *(str(Path(r).resolve()) for r in record.roots))))
         self._known = known_files(history)
+        self._notes: list[str] = []
+        self._driver: Driver | None = None
         self._toolbox = services.toolbox(
-            ToolboxRequest(record.id, Path(record.cwd), tuple(map(Path, self._roots)), editor, self._known)
+            ToolboxRequest(
+                session_id=record.id,
+                cwd=Path(record.cwd),
+                roots=tuple(map(Path, self._roots)),
+                editor=editor,
+                known=self._known,
+                servers=tuple(servers),
+                notice=self._note,
+            )
         )
         self._queue: deque[_Job] = deque()
         self._worker: asyncio.Task[None] | None = None
-        self._driver: Driver | None = None
         self._running: EventPipe | None = None
         self._dropped: list[Message] = []
         self._answers: set[asyncio.Task[None]] = set()
@@ -206,6 +223,9 @@ class Session:
         prompt = self._enter(evolve(job.message, state=MessageState.COMPLETE))
         job.pipe.put(MessageAdded(prompt))
         self._entitle(prompt, job.pipe)
+        notes, self._notes = self._notes, []
+        for text in notes:
+            job.pipe.put(Noticed(self._services.new_id("msg"), text, Severity.WARNING))
         if not any(_says_something(p) for p in prompt.parts):
             return TurnCompleted(StopReason.END_TURN)
         model = self.model
@@ -231,6 +251,13 @@ class Session:
             limits=services.policy.limits,
             spent=self.record.cost,
         )
+
+    def _note(self, text: str) -> None:
+        """Tell the user, in the running turn or in the next one."""
+        if self._driver is None:
+            self._notes.append(text)
+        else:
+            self._driver.show(Noticed(self._services.new_id("msg"), text, Severity.WARNING))
 
     def _runner(self, driver: Driver) -> Runner:
         return Runner(

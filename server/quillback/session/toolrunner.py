@@ -132,29 +132,31 @@ class Runner:
 
     async def _permit(self, call: ToolUse, tool: Tool, prepared: PreparedCall, question: asyncio.Lock) -> None:
         """Returns when the call may run. Raises Refused or AskCancelled."""
-        verdict = await self._inspect(call, tool, prepared)
+        inspection = await self._inspection(call, tool, prepared)
+        verdict = await self.inspect(inspection)
         if isinstance(verdict, Ask):
-            waits = question.locked()
             async with question:
-                if waits:  # the answer to the question before may have settled this one too
-                    verdict = await self._inspect(call, tool, prepared)
+                # the answer to a question before, or a change of mode, may have settled this one
+                now = await self._inspection(call, tool, prepared)
+                if now != inspection:
+                    verdict = await self.inspect(now)
                 if isinstance(verdict, Ask):
                     await self._ask(call, prepared, verdict.reason)
                     return
         if isinstance(verdict, Deny):
             raise Refused(verdict.reason)
 
-    async def _inspect(self, call: ToolUse, tool: Tool, prepared: PreparedCall) -> Verdict:
-        inspection = Inspection(
+    async def _inspection(self, call: ToolUse, tool: Tool, prepared: PreparedCall) -> Inspection:
+        rules = tuple(await self.store.rules(self.root))
+        return Inspection(
             session_id=self.session_id,
             call=call,
             spec=tool.spec,
             access=prepared.access,
             mode=self.mode(),
             roots=self.roots,
-            rules=tuple(await self.store.rules(self.root)),
+            rules=rules,
         )
-        return await self.inspect(inspection)
 
     async def _ask(self, call: ToolUse, prepared: PreparedCall, reason: str) -> None:
         await self.store.flush()

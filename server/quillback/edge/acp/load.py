@@ -1,7 +1,7 @@
 """session/load: the whole stream is replayed under its ids before the answer."""
 
 from quillback.edge.acp.options import config_options, mode_state
-from quillback.edge.connection import Connection, opened
+from quillback.edge.connection import Connection, opened, servers_of
 from quillback.session.history import context_used
 from quillback.session.session import Session
 from quillback_protocol import acp
@@ -9,7 +9,9 @@ from quillback_protocol import acp
 
 async def handle(connection: Connection, request: acp.LoadSessionRequest) -> acp.LoadSessionResponse:
     connection.check_configuration()
-    session = await opened(connection.sessions.open(request.session_id, request.cwd, request.additional_directories))
+    servers = servers_of(request.mcp_servers)
+    opening = connection.sessions.open(request.session_id, request.cwd, request.additional_directories, servers)
+    session = await opened(opening)
     view = connection.view()
     for message in list(session.history):
         await connection.show(request.session_id, view.replay(message))

@@ -1,13 +1,15 @@
 """session/new"""
 
 from quillback.edge.acp.options import config_options, mode_state
-from quillback.edge.connection import Connection, opened
+from quillback.edge.connection import Connection, opened, servers_of
 from quillback_protocol import acp
 
 
 async def handle(connection: Connection, request: acp.NewSessionRequest) -> acp.NewSessionResponse:
     connection.check_configuration()
-    session = await opened(connection.sessions.new(request.cwd, request.additional_directories))
+    session = await opened(
+        connection.sessions.new(request.cwd, request.additional_directories, servers_of(request.mcp_servers))
+    )
     return acp.NewSessionResponse(
         session.record.id, modes=mode_state(session), config_options=config_options(connection, session)
     )

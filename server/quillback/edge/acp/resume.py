@@ -2,12 +2,14 @@
 
 from quillback.edge.acp.load import usage
 from quillback.edge.acp.options import config_options, mode_state
-from quillback.edge.connection import Connection, opened
+from quillback.edge.connection import Connection, opened, servers_of
 from quillback_protocol import acp
 
 
 async def handle(connection: Connection, request: acp.ResumeSessionRequest) -> acp.ResumeSessionResponse:
     connection.check_configuration()
-    session = await opened(connection.sessions.open(request.session_id, request.cwd, request.additional_directories))
+    servers = servers_of(request.mcp_servers)
+    opening = connection.sessions.open(request.session_id, request.cwd, request.additional_directories, servers)
+    session = await opened(opening)
     await connection.show(request.session_id, usage(session))
     return acp.ResumeSessionResponse(modes=mode_state(session), config_options=config_options(connection, session))

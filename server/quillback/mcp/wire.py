@@ -1,0 +1,135 @@
+"""What lies between the SDK's session and a server: messages over the process's pipes, and answers made bearable.
+
+The SDK refuses a whole tool list for one bad schema and a whole result for one odd block; here each stands alone.
+"""
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import Any, Self
+
+import anyio
+from anyio.streams.memory import MemoryObjectSendStream
+from mcp.shared.dispatcher import CallOptions, Dispatcher, OnNotify, OnNotifyIntercept, OnRequest
+from mcp.shared.message import SessionMessage
+from mcp.shared.transport_context import TransportContext
+from mcp.types import JSONRPCMessage, jsonrpc_message_adapter
+
+from quillback.mcp.process import ServerProcess
+from quillback.mcp.schema import UnfitSchemaError, adapt
+from quillback.mcp.text import clean
+
+DESCRIPTION_LIMIT = 8_000
+"""Characters of a tool's description."""
+
+
+def parse(line: bytes) -> JSONRPCMessage | None:
+    """The message in `line`; nothing for lines that hold none. Halves of characters become question marks."""
+    try:
+        return jsonrpc_message_adapter.validate_json(line, by_name=False)
+    except ValueError:
+        pass
+    try:
+        value = json.loads(line.decode("utf-8", "replace"))
+        mended = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
+        return jsonrpc_message_adapter.validate_json(mended, by_name=False)
+    except (ValueError, RecursionError):
+        return None
+
+
+async def pump(
+    process: ServerProcess, session: MemoryObjectSendStream[SessionMessage | Exception], ended: Callable[[str], None]
+) -> None:
+    """Hand over what the server says until it ends; then tell `ended` how, and let the session's open requests fail."""
+    async with session:
+        async for line in process.lines():
+            if message := parse(line):
+                await session.send(SessionMessage(message))
+        ended(process.ending())
+
+
+class Stdin:
+    """The SDK's write stream. Does not wait for a server which does not read, so that none can hold up a cancel."""
+
+    def __init__(self, process: ServerProcess) -> None:
+        self._process = process
+
+    async def send(self, item: SessionMessage, /) -> None:
+        line = item.message.model_dump_json(by_alias=True, exclude_unset=True).encode("utf-8", "replace")
+        if not self._process.write(line):
+            await self._process.over()  # so that the reason is known before the request fails
+            raise anyio.BrokenResourceError
+
+    async def aclose(self) -> None:
+        """The process is ended by its owner."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        return None
+
+
+class TolerantDispatcher(Dispatcher[TransportContext]):
+    """Passes everything to `inner`, but mends the answers to tools/list and tools/call before the SDK judges them."""
+
+    def __init__(self, inner: Dispatcher[TransportContext], left_out: Callable[[str, str], None]) -> None:
+        self._inner = inner
+        self._left_out = left_out
+
+    async def run(
+        self,
+        on_request: OnRequest,
+        on_notify: OnNotify,
+        on_notify_intercept: OnNotifyIntercept | None = None,
+        *,
+        task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
+    ) -> None:
+        await self._inner.run(on_request, on_notify, on_notify_intercept, task_status=task_status)
+
+    async def notify(self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None) -> None:
+        await self._inner.notify(method, params, opts)
+
+    async def send_raw_request(
+        self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None
+    ) -> dict[str, Any]:
+        answer = await self._inner.send_raw_request(method, params, opts)
+        match method:
+            case "tools/list":
+                tools, refused = await asyncio.to_thread(mend_tools, answer.get("tools"))
+                for name, why in refused:
+                    self._left_out(name, why)
+                return {**answer, "tools": tools}
+            case "tools/call":
+                return wrap_result(answer)
+            case _:
+                return answer
+
+
+def mend_tools(listed: object) -> tuple[list[dict[str, Any]], list[tuple[str, str]]]:
+    """The tools that can be offered, with only what is used of them; and name and reason for each that cannot."""
+    tools: list[dict[str, Any]] = []
+    refused: list[tuple[str, str]] = []
+    for tool in listed if isinstance(listed, list) else ():
+        name = tool.get("name") if isinstance(tool, dict) else None
+        if not isinstance(name, str) or not name:
+            refused.append(("?", "it has no name"))
+            continue
+        try:
+            adapted = adapt(tool.get("inputSchema"))
+        except UnfitSchemaError as error:
+            refused.append((name, str(error)))
+            continue
+        words = (tool.get("description"), tool.get("title"))
+        about = next((clean(text) for text in words if isinstance(text, str) and text.strip()), "")
+        description = " ".join(filter(None, (about[:DESCRIPTION_LIMIT], adapted.note)))
+        tools.append({"name": name, "description": description, "inputSchema": adapted.schema})
+    return tools, refused
+
+
+def wrap_result(answer: dict[str, Any]) -> dict[str, Any]:
+    """A result the SDK lets through, with the whole answer in the one field whose content is free."""
+    return {"resultType": "complete", "content": [], "structuredContent": answer}
