@@ -22,6 +22,7 @@ from quillback.core.event import (
 )
 from quillback.core.message import Message, MessageState, Part, Role, Text, ToolResult, Usage
 from quillback.core.model import Failure, ProviderError, ToolSpec
+from quillback.core.repair import INTERRUPTED
 from quillback.core.repetition import Repetition
 from quillback.core.reply import Decision, Next, decide
 from quillback.core.request import Reductions, build_request, reduction
@@ -126,7 +127,8 @@ class Turn:
             case Cancel():
                 return self._end_early(Signal.CANCELLED, StopReason.CANCELLED, CANCELLED_CALL)
             case Crash(message=message, kind=kind):
-                return self._end_early(Signal.CRASHED, StopReason.END_TURN, NOT_RUN, error=message, kind=kind)
+                open_calls = INTERRUPTED if self.state is State.RUNNING else NOT_RUN
+                return self._end_early(Signal.CRASHED, StopReason.END_TURN, open_calls, error=message, kind=kind)
 
     # ------------------------------------------------------------ step
 

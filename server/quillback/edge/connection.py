@@ -10,7 +10,7 @@ from quillback.edge.convert import View, mcp_servers
 from quillback.edge.editor import AcpEditor
 from quillback.session.pipe import EventPipe
 from quillback.session.registry import BadDirectoryError, Sessions, UnknownSessionError
-from quillback.session.session import Session
+from quillback.session.session import ClosedError, Session
 from quillback_protocol import acp
 from quillback_protocol.extensions import client_declaration
 from quillback_protocol.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, RESOURCE_NOT_FOUND, RpcError
@@ -77,7 +77,7 @@ async def opened(session: Awaitable[Session]) -> Session:
         raise unknown_session(error.session_id) from None
     except BadDirectoryError as error:
         raise RpcError(INVALID_PARAMS, str(error)) from None
-    except StoreError as error:
+    except (StoreError, ClosedError) as error:
         raise RpcError(INTERNAL_ERROR, str(error)) from None
 
 

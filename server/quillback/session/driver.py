@@ -84,7 +84,6 @@ class Driver:
 
     def cancel(self) -> None:
         self.feed(Cancel())
-        self._pipe.never_full()
         if self._work is not None:
             self._work.cancel()
         if not self._cancelled.done():
@@ -93,9 +92,13 @@ class Driver:
     def feed(self, given: Input) -> None:
         self._emit(self._turn.feed(given))
 
+    @property
+    def ended(self) -> bool:
+        return self._turn.state is State.ENDED
+
     def show(self, event: Event) -> None:
         """Pass on what a running tool reports; nothing is shown of a call that was closed already."""
-        if self._turn.state is not State.ENDED:
+        if not self.ended:
             self._pipe.put(event)
 
     async def tool_finished(self, result: ToolResult, stop_turn: bool) -> None:

@@ -254,7 +254,7 @@ class Session:
 
     def _note(self, text: str) -> None:
         """Tell the user, in the running turn or in the next one."""
-        if self._driver is None:
+        if self._driver is None or self._driver.ended:
             self._notes.append(text)
         else:
             self._driver.show(Noticed(self._services.new_id("msg"), text, Severity.WARNING))
