@@ -6,7 +6,8 @@ from quillback.core.calls import error_result
 from quillback.core.event import MessageEnded, StopReason
 from quillback.core.message import MessageState, Role, Text, ToolResult
 from quillback.core.repair import INTERRUPTED
-from quillback.core.turn import CANCELLED_CALL, NOT_RUN
+from quillback.core.turn import CANCELLED_CALL, CANCELLED_EARLY, NOT_RUN
+from quillback.core.turn_types import ToolBegan
 from quillback.core.turn_table import State
 from quillback.core.turn_types import Limits, StepBegan
 from support.replies import call, partial, say, think
@@ -61,7 +62,7 @@ def test_no_limits_but_steps_hold_by_default():
 # ---------------------------------------------------------------- cancel and crash in each state
 
 ENDINGS = {
-    "cancel": (Play.cancel, StopReason.CANCELLED, "", CANCELLED_CALL),
+    "cancel": (Play.cancel, StopReason.CANCELLED, "", CANCELLED_EARLY),
     "crash": (Play.crash, StopReason.END_TURN, "it broke", NOT_RUN),
 }
 
@@ -138,13 +139,14 @@ def test_while_tools_run_finished_results_are_kept_and_open_calls_answered(endin
     play = Play()
     play.reply(say("go"), call("nope"), call("ping"), call("ping"), call("ping"))
     one, two, three = play.running()
+    assert play.turn.feed(ToolBegan(one.id)) == []
     play.finish(two, "done in time")
     events = ending[0](play)
     check(play, ending)
-    text = CANCELLED_CALL if play.completed.stop_reason is StopReason.CANCELLED else INTERRUPTED
-    assert [e.message.tool_results()[0] for e in events] == [error_result(c, text) for c in (one, three)]
+    begun = CANCELLED_CALL if play.completed.stop_reason is StopReason.CANCELLED else INTERRUPTED
+    assert [e.message.tool_results()[0] for e in events] == [error_result(one, begun), error_result(three, ending[3])]
     sent = [text_of(p) for p in parts_sent(play.next_request()) if isinstance(p, ToolResult)]
-    assert sent[1:] == [text, "done in time", text]
+    assert sent[1:] == [begun, "done in time", ending[3]]
     assert play.finish(one, "late") == []
     assert play.completed.text == "go"
 

@@ -9,7 +9,7 @@ from quillback.core.event import MessageAdded, RetryScheduled, StopReason, ToolP
 from quillback.core.message import MessageState, Role, Text
 from quillback.core.ports import Choice, Mode
 from quillback.core.repair import unanswered
-from quillback.core.turn import CANCELLED_CALL
+from quillback.core.turn import CANCELLED_CALL, CANCELLED_EARLY
 from support.fakes import SOON, FakeTool, Gate, outcome, progress, until
 from support.replies import call, partial, reply, say, spec, think
 from support.session_kit import collect, completed, drain, kit, shown_results
@@ -83,7 +83,7 @@ async def test_in_the_middle_of_a_call(tmp_path):
         running = collect(k.session.submit([Text("hi")]))
         await gate.wait()
         events = await check_ended(k, running)
-        assert shown_results(events) == [CANCELLED_CALL] * 2
+        assert shown_results(events) == [CANCELLED_EARLY] * 2
 
 
 async def test_while_waiting_to_try_again(tmp_path):
@@ -122,7 +122,7 @@ async def test_while_the_user_is_asked(tmp_path):
         await gate.wait()
         events = await check_ended(k, running)
         assert k.tools["write"].started == []
-        assert CANCELLED_CALL in shown_results(events)
+        assert CANCELLED_EARLY in shown_results(events)
         assert k.editor.open == 0
 
 
@@ -242,7 +242,7 @@ async def test_a_finished_result_is_kept_although_its_turn_is_cancelled_while_it
         running = collect(k.session.submit([Text("hi")]))
         await asyncio.wait_for(caught.wait(), SOON)
         events = await check_ended(k, running)
-        assert sorted(shown_results(events)) == [CANCELLED_CALL, "ping"]
+        assert sorted(shown_results(events)) == [CANCELLED_EARLY, "ping"]
 
 
 async def test_an_idle_cancel_is_nothing_and_neither_is_a_second_one(tmp_path):
@@ -318,7 +318,7 @@ async def test_after_one_cancelled_question_no_sibling_runs_or_is_asked_about(tm
         assert completed(events).stop_reason is StopReason.CANCELLED
         assert k.tools["write"].started == []
         assert len(k.editor.asks) == 1
-        assert shown_results(events) == [CANCELLED_CALL] * 3
+        assert shown_results(events) == [CANCELLED_EARLY] * 3
         k.model.add(reply(say("fine")))
         assert completed(await k.play()).text == "fine"
 
@@ -343,6 +343,6 @@ async def test_a_cancelled_question_ends_running_siblings_even_stubborn_ones(tmp
         events = await k.play()
         assert asyncio.get_running_loop().time() - started < 1.0
         assert completed(events).stop_reason is StopReason.CANCELLED
-        assert shown_results(events) == [CANCELLED_CALL] * 2
+        assert shown_results(events) == [CANCELLED_CALL, CANCELLED_EARLY]
         stubborn.set()
         await until(lambda: k.tools["look"].log[-1][0] == "end")

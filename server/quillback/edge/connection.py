@@ -1,8 +1,9 @@
 """What the method handlers share: one client's connection, its sessions, and what it can show."""
 
+import logging
 from collections.abc import Awaitable, Callable, Iterable
 
-from attrs import define, field
+from attrs import define, evolve, field
 
 from quillback.core.mcp_server import McpServer
 from quillback.core.ports import StoreError
@@ -13,9 +14,11 @@ from quillback.session.registry import BadDirectoryError, Sessions, UnknownSessi
 from quillback.session.session import ClosedError, Session
 from quillback_protocol import acp
 from quillback_protocol.extensions import client_declaration
+from quillback_protocol.framing import EncodeError
 from quillback_protocol.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, RESOURCE_NOT_FOUND, RpcError
 from quillback_protocol.peer import Peer
 
+log = logging.getLogger(__name__)
 BEHIND = 1024 * 1024
 """Bytes that a client has not taken, above which its updates wait and deltas of one run become one."""
 
@@ -52,9 +55,19 @@ class Connection:
     async def show(self, session_id: str, updates: Iterable[acp.SessionUpdate]) -> None:
         """Send updates in order; waits while the client is behind."""
         for update in updates:
-            self.peer.notify("session/update", acp.SessionNotification(session_id, update))
+            self._notify(session_id, update)
         if self.peer.buffered > BEHIND:
             await self.peer.drain()
+
+    def _notify(self, session_id: str, update: acp.SessionUpdate) -> None:
+        """One update that has no JSON form must cost neither the turn nor the rest of a replay."""
+        try:
+            self.peer.notify("session/update", acp.SessionNotification(session_id, update))
+        except EncodeError:
+            log.exception("%s has no JSON form", type(update).__name__)
+            if isinstance(update, acp.ToolCall | acp.ToolCallUpdate):
+                bare = evolve(update, raw_input=None, raw_output=None)
+                self.peer.notify("session/update", acp.SessionNotification(session_id, bare))
 
     def session(self, session_id: str) -> Session:
         """An open session. Raises RpcError -32002."""

@@ -2,7 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from typing import assert_never
 
 from attrs import frozen
@@ -30,6 +31,8 @@ from quillback.core.rules import pattern
 from quillback.core.verdict import Ask, Deny, Verdict
 
 log = logging.getLogger(__name__)
+ORDER_SECONDS = 0.2
+CHAT = "not run: the session is in chat mode, where no tool runs. Describe what you would do instead."
 REJECTED = "The user rejected this call. Do not try it again unless asked; go on another way, or ask the user."
 
 
@@ -67,13 +70,14 @@ class Runner:
 
     async def run(self, calls: Sequence[ToolUse], tools: Mapping[str, Tool]) -> None:
         """Run all of `calls`; `finished` hears of each result as soon as it exists."""
-        slots, question = asyncio.Semaphore(self.concurrency), asyncio.Lock()
+        slots, question = asyncio.Semaphore(self.concurrency), _Question()
         last: dict[str, asyncio.Task[None]] = {}
         async with asyncio.TaskGroup() as group:
             for call in calls:
                 tool = tools[call.name]
                 keys = _keys(tool, call)
                 before = {last[k] for k in keys if k in last}
+                question.expect(call.id)
                 task = group.create_task(self._one(call, tool, before, slots, question))
                 last.update(dict.fromkeys(keys, task))
 
@@ -83,12 +87,14 @@ class Runner:
         tool: Tool,
         before: set[asyncio.Task[None]],
         slots: asyncio.Semaphore,
-        question: asyncio.Lock,
+        question: "_Question",
     ) -> None:
         if before:
             await asyncio.wait(before)
         stop = False
         try:
+            if self.mode() is Mode.CHAT:
+                raise Refused(CHAT)
             prepared = await tool.prepare(call.id, call.input)
             await self._permit(call, tool, prepared, question)
             async with slots:
@@ -110,6 +116,8 @@ class Runner:
         except Exception as error:
             log.exception("tool %s failed", call.name)
             result = _error(call, f"{call.name} failed inside: {type(error).__name__}. Try another way.")
+        finally:
+            question.settled(call.id)
         await self.finished(result, stop)
 
     async def _run(self, call: ToolUse, prepared: PreparedCall) -> ToolOutcome:
@@ -130,12 +138,12 @@ class Runner:
 
     # ------------------------------------------------------------ permission
 
-    async def _permit(self, call: ToolUse, tool: Tool, prepared: PreparedCall, question: asyncio.Lock) -> None:
+    async def _permit(self, call: ToolUse, tool: Tool, prepared: PreparedCall, question: "_Question") -> None:
         """Returns when the call may run. Raises Refused or AskCancelled."""
         inspection = await self._inspection(call, tool, prepared)
         verdict = await self.inspect(inspection)
         if isinstance(verdict, Ask):
-            async with question:
+            async with question.turn_of(call.id):
                 # the answer to a question before, or a change of mode, may have settled this one
                 now = await self._inspection(call, tool, prepared)
                 if now != inspection:
@@ -181,6 +189,35 @@ class Runner:
                 raise AskCancelled
             case _:
                 assert_never(choice)
+
+
+class _Question:
+    """One question at a time, in call order: a call lets those before it ask first, but does not wait for slow ones."""
+
+    def __init__(self) -> None:
+        self._lock = asyncio.Lock()
+        self._ready: dict[str, asyncio.Event] = {}
+
+    def expect(self, call_id: str) -> None:
+        self._ready[call_id] = asyncio.Event()
+
+    def settled(self, call_id: str) -> None:
+        """The call asks nothing any more, or is about to ask."""
+        self._ready[call_id].set()
+
+    @asynccontextmanager
+    async def turn_of(self, call_id: str) -> AsyncIterator[None]:
+        earlier = list(self._ready)[: list(self._ready).index(call_id)]
+        waits = [asyncio.ensure_future(self._ready[c].wait()) for c in earlier if not self._ready[c].is_set()]
+        if waits:
+            try:
+                await asyncio.wait(waits, timeout=ORDER_SECONDS)
+            finally:
+                for wait in waits:
+                    wait.cancel()
+        self.settled(call_id)
+        async with self._lock:
+            yield
 
 
 def _keys(tool: Tool, call: ToolUse) -> frozenset[str]:
