@@ -13,6 +13,7 @@ from attrs import Factory, field, frozen
 from quillback.config_file import ConfigFile, read_config
 from quillback.config_values import (
     Parser,
+    PartlyRefused,
     Refused,
     api_version,
     choice,
@@ -47,9 +48,9 @@ class OnReject(StrEnum):
 
 
 class Sandbox(StrEnum):
+    """There is none yet; the setting is known so that nobody believes to have one."""
+
     OFF = "off"
-    WORKSPACE = "workspace"
-    WORKSPACE_OFFLINE = "workspace-offline"
 
 
 class LogLevel(StrEnum):
@@ -66,7 +67,7 @@ class Settings:
     An empty `model` means the catalog's default. `models` holds the tables `[models."ID"]` as they stand in the
     file, for the catalog to read. `secret_env` are variables that commands do not get, besides keys of model services.
     `problems` are sentences for the user, one for each setting that was not taken. `sources` says for each field that
-    was set where that is: a variable, or `file:line`.
+    was set, each `models."ID"` and each `models."ID".KEY`, where that is: a variable, or `file:line`.
     """
 
     home: Path
@@ -99,10 +100,6 @@ class Settings:
     @property
     def database(self) -> Path:
         return self.home / "quillback.db"
-
-    @property
-    def logs(self) -> Path:
-        return self.home / "logs"
 
     @property
     def outputs(self) -> Path:
@@ -143,7 +140,7 @@ _KEYS = (
     _Key("on_reject", choice(OnReject)),
     _Key("tool_concurrency", whole(1, 64)),
     _Key("shell_in_editor", flag),
-    _Key("sandbox", choice(Sandbox)),
+    _Key("sandbox", choice(Sandbox, "; no other is available yet")),
     _Key("secret_env", variables),
     _Key("log_level", choice(LogLevel), "QUILLBACK_LOG"),
     _Key("anthropic.api_key", secret, "ANTHROPIC_API_KEY", private=True),
@@ -176,10 +173,6 @@ def load_settings(
     from_file, from_env = _from_file(file, problems), _from_environment(env, problems)
     sources = from_file.pop(_SOURCES, {}) | from_env.pop(_SOURCES, {})
     values = from_file | from_env
-    if values.get("sandbox", Sandbox.OFF) is not Sandbox.OFF:
-        del values["sandbox"]
-        place = file.place("sandbox")
-        problems.append(f"{place}: sandbox: only off is available yet")
     return Settings(home=home, config_file=file.path, problems=tuple(problems), sources=sources, **values)
 
 
@@ -220,7 +213,11 @@ def _from_file(file: ConfigFile, problems: list[str]) -> dict[str, Any]:
             _take(known[path], value, f"{file.place(*path)}: {dotted}", values, problems)
         else:
             problems.append(f"{file.place(*path)}: {dotted}: no such key{_suggestion(dotted)}")
-    values["models"] = _models(file, problems)
+    values["models"] = models = _models(file, problems)
+    sources = values.setdefault(_SOURCES, {})
+    for name, table in models.items():
+        sources[f'models."{name}"'] = file.place("models", name)
+        sources |= {f'models."{name}".{key}': file.place("models", name, key) for key in table}
     return values
 
 
@@ -246,12 +243,19 @@ def _models(file: ConfigFile, problems: list[str]) -> dict[str, Mapping[str, obj
 
 
 def _take(key: _Key, raw: object, place: str, values: dict[str, Any], problems: list[str]) -> None:
+    """A blank text is no value."""
     try:
-        values[key.field] = key.parse(raw)
-        values.setdefault(_SOURCES, {})[key.field] = place.removesuffix(f": {key.name}")
+        value = key.parse(raw)
     except Refused as refused:
         shown = "the value" if key.private else describe(raw)
         problems.append(f"{place}: {shown} is not allowed; use {refused}")
+        return
+    except PartlyRefused as refused:
+        value = refused.kept
+        problems += [f"{place}: {fault}" for fault in refused.faults]
+    if value != "":
+        values[key.field] = value
+        values.setdefault(_SOURCES, {})[key.field] = place.removesuffix(f": {key.name}")
 
 
 def _suggestion(dotted: str) -> str:

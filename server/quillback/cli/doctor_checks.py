@@ -15,13 +15,13 @@ from attrs import fields, frozen
 
 from quillback import __version__
 from quillback.app import database_health, service_answer
-from quillback.config import Sandbox, Settings
+from quillback.config import Settings
 from quillback.core.model import ProviderError
 from quillback.credentials import CredentialsError, keyring_backend, resolve_api_key
 from quillback.models import SCRIPTED, Models
 
 PRIVATE = ("anthropic_api_key", "anthropic_auth_token", "anthropic_base_url", "api_key_command", "models")
-ALWAYS_SHOWN = ("model", "small_model", "mode", "thinking")
+ALWAYS_SHOWN = ("model", "mode", "thinking")
 
 
 class State(StrEnum):
@@ -70,7 +70,7 @@ def config(settings: Settings) -> Iterator[Check]:
     if not problems:
         yield Check("config", State.OK, f"{file}{'' if file.exists() else ' (not there; it need not be)'}")
     for problem in problems:
-        yield Check("config", State.BAD, problem, "mend this setting; until then another value is used")
+        yield Check("config", State.BAD, problem, "until it is mended, no session is started")
 
 
 def configured(settings: Settings) -> Iterator[Check]:
@@ -141,8 +141,7 @@ def programs(settings: Settings) -> Iterator[Check]:
     backend = keyring_backend()
     advice = "" if backend else "`quillback login` needs one; ANTHROPIC_API_KEY and api_key_command do not"
     yield Check("keyring", State.OK if backend else State.NOTE, backend or "none", advice)
-    off = settings.sandbox is Sandbox.OFF
-    yield Check("sandbox", State.OK, "off: commands run with your rights" if off else settings.sandbox.value)
+    yield Check("sandbox", State.OK, "off: commands run with your rights")
 
 
 def editor(settings: Settings) -> Iterator[Check]:

@@ -39,7 +39,7 @@ _CWD = _option("--cwd", metavar="DIR", help="the workspace (default: the current
 _ID = _option("id", metavar="ID", help="a session, or the beginning or end of its id")
 
 _RUN = (
-    _option("prompt", nargs="*", metavar="PROMPT", help="what to do; - reads it from standard input"),
+    _option("prompt", nargs="*", metavar="PROMPT", help="what to do; what is piped in goes below it"),
     _option("--mode", choices=MODES, help="what runs without asking"),
     _option("--model", metavar="ID", help="the model, see `quillback models`"),
     _option("--thinking", choices=THINKING, help="how long the model may think"),
@@ -71,9 +71,26 @@ _SESSIONS = {
         (_ID, _option("--yes", action="store_true", help="do not ask")),
     ),
 }
+_RULES = {
+    "list": Command(
+        "the answers that hold in a directory",
+        "rules_command:list_rules",
+        (_CWD, _option("--all", action="store_true", help="those of all directories"), _JSON),
+    ),
+    "delete": Command(
+        "take answers back",
+        "rules_command:delete",
+        (
+            _option("number", nargs="?", type=int, metavar="N", help="the number that `list` shows"),
+            _option("--all", action="store_true", help="all of them, of all directories unless --cwd is given"),
+            _CWD,
+        ),
+    ),
+}
 COMMANDS = {
     "run": Command("one turn in the terminal", "run_command:run", _RUN),
     "sessions": Command("list, show, export or delete stored sessions", children=_SESSIONS),
+    "rules": Command("list or take back stored answers to permission questions", children=_RULES),
     "models": Command("the models there are, with window and price", "models_command:models", (_JSON,)),
     "doctor": Command(
         "what is configured, what is missing, what to do",
@@ -92,7 +109,8 @@ COMMANDS = {
 _INTRODUCTION = """\
 A coding agent that lives behind your editor. Editors start `quillback acp`; in a terminal there is `quillback run`."""
 _EPILOGUE = """\
-exit codes: 0 done, 1 the turn failed, 2 wrong usage, 3 cancelled, 4 no credentials
+exit codes: 0 done, 1 the turn failed or a call was not run since nobody was there to ask,
+2 wrong usage or settings, 3 cancelled, 4 no credentials
 
 `quillback COMMAND --help` says more of a command. To begin with: `quillback run --demo`, then `quillback doctor`."""
 

@@ -10,8 +10,10 @@ KEYS = {
     "y": Choice.ALLOW_ONCE,
     "a": Choice.ALLOW_ALWAYS,
     "n": Choice.REJECT_ONCE,
-    "N": Choice.REJECT_ALWAYS,
+    "d": Choice.REJECT_ALWAYS,
 }
+NO_MORE = "\x04"
+"""Ctrl-D: no to this and to all that follows."""
 WORDS = {
     Choice.ALLOW_ONCE: "allowed once",
     Choice.ALLOW_ALWAYS: "always allowed here",
@@ -19,7 +21,7 @@ WORDS = {
     Choice.REJECT_ALWAYS: "always rejected here",
     Choice.CANCELLED: "cancelled",
 }
-PROMPT = "Run it? y = yes, a = always, n = no, N = never: "
+PROMPT = "Run it? y = once, a = always, n = no, d = never (deny always): "
 RULE = 100
 
 
@@ -39,7 +41,13 @@ def write_question(screen: Screen, ask: PermissionAsk, cwd: str) -> None:
 def write_keys(screen: Screen, ask: PermissionAsk) -> None:
     """The line that waits for a key."""
     if ask.rule:
-        screen.line(f"  always and never would hold for {one_line(ask.rule, RULE)}", "dim")
+        screen.line(f"  always and never would be stored for {one_line(ask.rule, RULE)}", "dim")
+    screen.write(PROMPT, "bold")
+
+
+def write_keys_again(screen: Screen) -> None:
+    """After a key that is none of them."""
+    screen.line()
     screen.write(PROMPT, "bold")
 
 
