@@ -3,8 +3,9 @@ import pytest
 from quillback.core.message import ToolUse
 from quillback.core.ports import Access, Inspection, Mode, Rule, RuleEffect
 from quillback.core.rules import matching, pattern
+from quillback.core.secrets import looks_secret
 from quillback.core.verdict import Allow, Ask, Deny
-from quillback.inspectors.permission import CHAT, PermissionInspector, looks_secret, outside_roots
+from quillback.inspectors.permission import CHAT, PermissionInspector, outside_roots
 from support.replies import spec
 
 pytestmark = pytest.mark.anyio

@@ -1,34 +1,13 @@
 """The permission inspector: what the session's mode, its roots and the user's stored answers say of a call."""
 
-import fnmatch
 from pathlib import PurePath
 
 from quillback.core.ports import Access, Inspection, Mode, RuleEffect
 from quillback.core.rules import matching
+from quillback.core.secrets import looks_secret
 from quillback.core.verdict import Allow, Ask, Deny, Verdict
 
 CHAT = "not run: the session is in chat mode, where no tool runs. Describe what you would do instead."
-CREDENTIALS = (
-    ".env",
-    ".env.*",
-    "*.pem",
-    "*.key",
-    "*.p12",
-    "*.pfx",
-    "*.kdbx",
-    "id_rsa*",
-    "id_dsa*",
-    "id_ecdsa*",
-    "id_ed25519*",
-    ".netrc",
-    ".pgpass",
-    ".npmrc",
-    ".pypirc",
-    ".git-credentials",
-    "credentials",
-    "credentials.*",
-    "secrets.*",
-)
 
 
 class PermissionInspector:
@@ -70,11 +49,6 @@ class PermissionInspector:
 def outside_roots(access: Access, roots: tuple[str, ...]) -> str:
     """The first real path of `access` that no root holds, or an empty string."""
     return next((p for p in (*access.reads, *access.writes) if not _inside(p, roots)), "")
-
-
-def looks_secret(path: str) -> bool:
-    name = PurePath(path).name.lower()
-    return any(fnmatch.fnmatchcase(name, pattern) for pattern in CREDENTIALS)
 
 
 def _inside(path: str, roots: tuple[str, ...]) -> bool:

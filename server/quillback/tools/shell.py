@@ -1,7 +1,6 @@
 """shell: runs a command line in the session's directory and shows its output while it runs."""
 
 import asyncio
-import os
 import shutil
 
 from attrs import frozen
@@ -15,6 +14,7 @@ from quillback.tools.context import ToolContext
 from quillback.tools.environment import command_environment
 from quillback.tools.jobs import Jobs
 from quillback.tools.output import NOTHING, Output, ending
+from quillback.tools.places import real_path, standing
 from quillback.tools.terminal import in_terminal
 from quillback.tools.text import one_line
 
@@ -22,7 +22,7 @@ TIMEOUT = 120.0
 TIMEOUT_LIMIT = 3600.0
 _FRAME = 0.1
 _TAIL = 16 * 1024
-_ENDING = 1.5
+_ENDING = 2.0
 
 DESCRIPTION = f"""Run a command line with bash in the session's directory. Each call starts there anew: a `cd` or a \
 variable does not last. Standard input is empty, there is no terminal, pagers and editors are off, and keys of model \
@@ -62,25 +62,25 @@ class Shell:
         limit = seconds(arguments, "timeout", TIMEOUT, TIMEOUT_LIMIT)
         if not limit:
             raise ToolError("timeout must be more than 0 seconds")
-        access = self._access(line)
+        real = real_path(self.context.cwd)
+        access = Access(command=line, cwd=real)
         if flag(arguments, "background"):
-            return Prepared(single(lambda: self._start_job(line)), access)
+            return Prepared(single(lambda: self._start_job(line, real)), access)
         if self.context.shell_in_editor and self.context.editor.capabilities.terminal:
-            return Prepared(lambda: in_terminal(self.context, call_id, line, limit), access)
-        return Prepared(lambda: self._run(call_id, line, limit), access)
+            return Prepared(lambda: in_terminal(self.context, call_id, line, real, limit), access)
+        return Prepared(lambda: self._run(call_id, line, real, limit), access)
 
-    def _access(self, line: str) -> Access:
-        return Access(command=line, cwd=os.path.realpath(self.context.cwd))
-
-    async def _start_job(self, line: str) -> ToolOutcome:
+    async def _start_job(self, line: str, real: str) -> ToolOutcome:
         environment = command_environment(self.context.secret_env)
-        job = self.jobs.start(line, _argv(line), str(self.context.cwd), environment)
+        with standing(self.context.cwd, real) as cwd:
+            job = self.jobs.start(line, _argv(line), cwd, environment)
         return said(f"Started {job.id}. Its output comes with shell_output; shell_kill ends it.")
 
-    async def _run(self, call_id: str, line: str, limit: float) -> Steps:
+    async def _run(self, call_id: str, line: str, real: str, limit: float) -> Steps:
         output = Output(self.context.outputs, f"shell-{call_id}")
         environment = command_environment(self.context.secret_env)
-        command = self.commands.start(_argv(line), str(self.context.cwd), environment, output.feed)
+        with standing(self.context.cwd, real) as cwd:
+            command = self.commands.start(_argv(line), cwd, environment, output.feed)
         clock = asyncio.get_running_loop().time
         deadline, next_frame, seen = clock() + limit, 0.0, 0
         try:
@@ -102,7 +102,8 @@ class Shell:
             command.sink = None
             text = output.take(final=True)
         if timed_out:
-            last = f"[timed out after {limit:g} s and was ended]"
+            end = "was ended" if command.gone else "was told to end, but some of it still runs"
+            last = f"[timed out after {limit:g} s and {end}]"
         else:
             last = f"[could not run: {command.failure}]" if command.failure else ending(command.exit_status or 0)
         yield _outcome(text, last, command.exit_status, timed_out)
