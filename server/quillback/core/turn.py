@@ -94,6 +94,11 @@ class Turn:
         self._last_run = ""
         self._completed: TurnCompleted | None = None
 
+    @property
+    def streaming(self) -> Message | None:
+        """The reply that grows now, as far as it has come; it is not in `history` yet."""
+        return self._step.attempt.message if self._step.attempt is not None else None
+
     def next_action(self) -> Action:
         match self.state:
             case State.READY:
