@@ -33,12 +33,12 @@ async def test_commands_that_leave_a_child_return_at_once(tmp_path, fake: FakeMo
             (output,) = await shell(a, fake, session, command)
             assert time.monotonic() - begun < SOON, command
             assert said in output
-        assert len(processes("sleep\x00601.1")) >= 4
+        assert await until(lambda: len(processes("sleep\x00601.1")) >= 4)
         await a.client.request("session/close", {"sessionId": session})
         assert await until(lambda: not processes("601.1"), SOON)
         later = await a.session()
         await shell(a, fake, later, "setsid sleep 601.2 & true")
-        assert processes("601.2")
+        assert await until(lambda: processes("601.2"))
     assert await until(lambda: not processes("601.2"), SOON)
 
 
@@ -118,12 +118,13 @@ async def test_jobs_run_behind_the_turn_and_end_with_the_session(tmp_path, fake:
         assert unknown["is_error"]
         assert "job_1" in result_text(unknown)
         await play(a, fake, session, Use("shell", {"command": "sleep 602.2", "background": True}))
+        assert await until(lambda: processes("602.2"))
         other = await a.session()
         (foreign,) = await play(a, fake, other, Use("shell_kill", {"job": "job_2"}))
         assert foreign["is_error"]
         fake.script("hang", Reply(Use("shell", {"command": "sleep 602.3"})))
         turn = await a.client.start_prompt(session, "[[hang]]")
-        await turn.until(lambda u: u.get("status") == "in_progress")
+        assert await until(lambda: processes("602.3"), 10)
         a.client.cancel(session)
         await turn.finished()
         assert await until(lambda: not processes("602.3"))

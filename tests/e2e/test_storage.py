@@ -17,6 +17,7 @@ from support.requests import last_request
 
 pytestmark = pytest.mark.anyio
 PROCESSES, TURNS = 4, 6
+ECHO = {"QUILLBACK_MODEL": "scripted:echo"}  # repeats each prompt; starts faster where no service is needed
 
 
 def database(tmp_path: Path) -> Path:
@@ -63,12 +64,10 @@ async def test_processes_that_start_together_share_one_database(tmp_path, fake: 
         assert said.count("reply ") == TURNS + 1
 
 
-async def test_a_session_is_open_in_one_process_only(tmp_path, fake: FakeModel):
-    fake.script("a", Reply(Say("mine")))
-    fake.script("b", Reply(Say("taken over")))
-    async with agent(tmp_path, fake.base_url, polite=False) as a, agent(tmp_path, fake.base_url) as b:
+async def test_a_session_is_open_in_one_process_only(tmp_path):
+    async with agent(tmp_path, env=ECHO, polite=False) as a, agent(tmp_path, env=ECHO) as b:
         session = await a.session()
-        await a.client.prompt(session, "[[a]]")
+        await a.client.prompt(session, "mine")
         for method in ("session/load", "session/resume"):
             params = {"sessionId": session, "cwd": str(b.workspace), "mcpServers": []}
             with pytest.raises(RemoteError, match=str(a.pid)) as refused:
@@ -80,23 +79,21 @@ async def test_a_session_is_open_in_one_process_only(tmp_path, fake: FakeModel):
         assert not b.client.updates.get(session)
         await kill(a)
         await b.client.load_session(session, b.workspace)  # a dead owner is no owner
-        assert (await b.client.prompt(session, "[[b]]")).text == "taken over"
-        async with agent(tmp_path, fake.base_url) as c:
+        assert (await b.client.prompt(session, "taken over")).text == "taken over"
+        async with agent(tmp_path, env=ECHO) as c:
             await b.client.request("session/close", {"sessionId": session})
             await c.client.load_session(session, c.workspace)
             assert list(texts(c.client.updates[session]).values()) == ["mine", "taken over"]
 
 
 @pytest.mark.parametrize("garbage", [b"garbage!" * 13, b""])
-async def test_a_damaged_file_is_named_and_left_alone(tmp_path, fake: FakeModel, garbage):
-    fake.script("a", Reply(Say("kept")))
-    fake.script("b", Reply(Say("anew")))
-    async with agent(tmp_path, fake.base_url) as a:
-        await a.client.prompt(await a.session(), "[[a]]")
+async def test_a_damaged_file_is_named_and_left_alone(tmp_path, garbage):
+    async with agent(tmp_path, env=ECHO) as a:
+        await a.client.prompt(await a.session(), "kept")
     path = database(tmp_path)
     damaged = garbage + path.read_bytes()[len(garbage) :] if garbage else path.read_bytes()[:5000]
     path.write_bytes(damaged)
-    async with agent(tmp_path, fake.base_url) as b:
+    async with agent(tmp_path, env=ECHO) as b:
         for method, params in (
             ("session/new", {"cwd": str(b.workspace), "mcpServers": []}),
             ("session/list", {}),
@@ -112,36 +109,34 @@ async def test_a_damaged_file_is_named_and_left_alone(tmp_path, fake: FakeModel,
         path.rename(path.with_suffix(".aside"))
         for companion in path.parent.glob("quillback.db-*"):
             companion.unlink()
-        assert (await b.client.prompt(await b.session(), "[[b]]")).text == "anew"
+        assert (await b.client.prompt(await b.session(), "anew")).text == "anew"
     assert healthy(path)
 
 
 @pytest.mark.parametrize("cut", [0.5, 0.9])
-async def test_a_log_that_was_cut_off_costs_the_end_only(tmp_path, fake: FakeModel, cut):
-    async with agent(tmp_path, fake.base_url, polite=False) as a:
+async def test_a_log_that_was_cut_off_costs_the_end_only(tmp_path, cut):
+    async with agent(tmp_path, env=ECHO, polite=False) as a:
         sessions = []
         for n in range(4):
-            fake.script(f"t{n}", Reply(Say(f"reply {n} " * 200)))
             sessions.append(await a.session())
-            await a.client.prompt(sessions[-1], f"[[t{n}]]")
+            await a.client.prompt(sessions[-1], f"reply {n} " * 200)
         await kill(a)
     log = database(tmp_path).with_name("quillback.db-wal")
     assert log.stat().st_size > 0
     log.write_bytes(log.read_bytes()[: int(log.stat().st_size * cut)])
-    fake.script("b", Reply(Say("goes on")))
-    async with agent(tmp_path, fake.base_url) as b:
+    async with agent(tmp_path, env=ECHO) as b:
         listed = {s["sessionId"] for s in (await b.client.request("session/list"))["sessions"]}
         assert listed == set(sessions[: len(listed)])
         assert listed
         for n, session in enumerate(sessions[: len(listed) - 1]):
             await b.client.load_session(session, b.workspace)
             assert list(texts(b.client.updates[session]).values()) == [f"reply {n} " * 200]
-        assert (await b.client.prompt(await b.session(), "[[b]]")).text == "goes on"
+        assert (await b.client.prompt(await b.session(), "goes on")).text == "goes on"
     assert healthy(database(tmp_path))
 
 
-async def test_a_newer_file_is_refused_untouched(tmp_path, fake: FakeModel):
-    async with agent(tmp_path, fake.base_url) as a:
+async def test_a_newer_file_is_refused_untouched(tmp_path):
+    async with agent(tmp_path, env=ECHO) as a:
         await a.session()
     path = database(tmp_path)
     with closing(sqlite3.connect(path)) as db:
@@ -149,7 +144,7 @@ async def test_a_newer_file_is_refused_untouched(tmp_path, fake: FakeModel):
         db.execute("PRAGMA user_version = 4711")
         db.commit()
     before = path.read_bytes()
-    async with agent(tmp_path, fake.base_url) as b:
+    async with agent(tmp_path, env=ECHO) as b:
         assert b.initialized["protocolVersion"] == 1
         with pytest.raises(RemoteError, match=rf"4711.*\b{known}\b") as refused:
             await b.session()
