@@ -30,6 +30,7 @@ from quillback.session.toolbox import CombinedToolbox
 from quillback.store.health import Health, examine
 from quillback.store.sqlite import SqliteStore
 from quillback.tools.context import ToolContext
+from quillback.tools.frontend import WithFrontendTools
 from quillback.tools.registry import build_toolbox
 
 log = logging.getLogger(__name__)
@@ -69,20 +70,19 @@ class App:
 
     def _toolbox(self, request: ToolboxRequest) -> Toolbox:
         outputs = self.settings.outputs / request.session_id
-        own = build_toolbox(
-            ToolContext(
-                session_id=request.session_id,
-                cwd=request.cwd,
-                roots=request.roots,
-                editor=request.editor,
-                known=request.known,
-                outputs=outputs,
-                shell_in_editor=self.settings.shell_in_editor,
-                secret_env=self.settings.secret_env,
-            )
+        context = ToolContext(
+            session_id=request.session_id,
+            cwd=request.cwd,
+            roots=request.roots,
+            editor=request.editor,
+            known=request.known,
+            outputs=outputs,
+            shell_in_editor=self.settings.shell_in_editor,
+            secret_env=self.settings.secret_env,
         )
+        own = build_toolbox(context)
         if not request.servers:
-            return own
+            return WithFrontendTools(own, context, request.message_of)
         foreign = McpToolbox(
             request.servers,
             session_id=request.session_id,
@@ -92,7 +92,7 @@ class App:
             reserved=[tool.spec.name for tool in own.tools()],
         )
         foreign.start()
-        return CombinedToolbox([own, foreign])
+        return WithFrontendTools(CombinedToolbox([own, foreign]), context, request.message_of)
 
     def _forgotten(self, session_id: str) -> None:
         shutil.rmtree(self.settings.outputs / session_id, ignore_errors=True)

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from attrs import frozen
 
 from quillback.core.event import Grown
+from quillback.core.frontend import FrontendAnswer, FrontendTool
 from quillback.core.message import (
     FileSeen,
     JsonObject,
@@ -160,6 +161,7 @@ class EditorCapabilities:
     read_text: bool = False
     write_text: bool = False
     terminal: bool = False
+    questions: bool = False
 
 
 @frozen
@@ -191,6 +193,23 @@ class Editor(Protocol):
     def capabilities(self) -> EditorCapabilities: ...
 
     async def ask_permission(self, session_id: str, ask: PermissionAsk) -> Choice: ...
+
+    async def ask_user(self, session_id: str, call_id: str, question: str, choices: Sequence[str]) -> str | None:
+        """The user's answer, one of `choices` if there are any; None when they do not answer. Raises EditorError."""
+        ...
+
+    def frontend_tools(self, session_id: str) -> Sequence[FrontendTool]:
+        """The tools that the editor offers to this session now."""
+        ...
+
+    def call_tool(
+        self, session_id: str, call_id: str, message_id: str, name: str, arguments: JsonObject
+    ) -> AsyncIterator[ToolProgress | FrontendAnswer]:
+        """Have the editor run one of its tools: any progress, then its answer. Raises EditorError.
+
+        Cancelling it withdraws the request; it ends by answer, cancel, disconnect, or the configured time limit.
+        """
+        ...
 
     async def read_text(self, session_id: str, path: str) -> str:
         """The whole text of a file as the editor has it, unsaved changes included. Raises EditorError."""

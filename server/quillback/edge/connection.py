@@ -1,5 +1,6 @@
 """What the method handlers share: one client's connection, its sessions, and what it can show."""
 
+import logging
 from collections.abc import Awaitable, Callable, Iterable
 
 from attrs import define, field
@@ -8,6 +9,7 @@ from quillback.core.mcp_server import McpServer
 from quillback.core.ports import StoreError
 from quillback.edge.convert import View, mcp_servers
 from quillback.edge.editor import AcpEditor
+from quillback.edge.frontend import declared_tools
 from quillback.session.pipe import EventPipe
 from quillback.session.registry import BadDirectoryError, Sessions, UnknownSessionError
 from quillback.session.session import Session
@@ -16,6 +18,7 @@ from quillback_protocol.extensions import client_declaration
 from quillback_protocol.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, RESOURCE_NOT_FOUND, RpcError
 from quillback_protocol.peer import Peer
 
+log = logging.getLogger(__name__)
 BEHIND = 1024 * 1024
 """Bytes that a client has not taken, above which its updates wait and deltas of one run become one."""
 
@@ -37,7 +40,12 @@ class Connection:
     def offered(self, request: acp.InitializeRequest) -> None:
         """Take note of what the client can do."""
         self.client = request.client_capabilities
-        self.message_ids = client_declaration(request.client_capabilities.meta).message_ids
+        declaration = client_declaration(request.client_capabilities.meta)
+        self.message_ids = declaration.message_ids
+        tools, problems = declared_tools(declaration.frontend_tools)
+        for problem in problems:
+            log.warning("%s", problem)
+        self.editor.declare(tools)
         self.editor.offered(request.client_capabilities)
 
     @property

@@ -2,13 +2,24 @@
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import TypeVar
 
-from quillback.core.ports import Choice, EditorCapabilities, EditorError, PermissionAsk, TerminalOutput
+from quillback.core.frontend import FrontendAnswer, FrontendTool
+from quillback.core.message import JsonObject
+from quillback.core.ports import (
+    Choice,
+    EditorCapabilities,
+    EditorError,
+    PermissionAsk,
+    TerminalOutput,
+    ToolProgress,
+)
 from quillback.edge.convert import contents, locations, raw_input
+from quillback.edge.frontend import FrontendCalls
 from quillback_protocol import acp
 from quillback_protocol.converter import structure
+from quillback_protocol.extensions import FRONTEND_CALL, FrontendCallRequest
 from quillback_protocol.jsonrpc import REQUEST_CANCELLED, RpcError
 from quillback_protocol.outgoing import ConnectionClosedError, RemoteError
 from quillback_protocol.peer import Peer
@@ -20,19 +31,65 @@ T = TypeVar("T")
 
 
 class AcpEditor:
-    """Implements the Editor port over a Peer. `capabilities` are set when the client initializes."""
+    """Implements the Editor port over a Peer. `capabilities` are set when the client initializes.
 
-    def __init__(self, peer: Peer) -> None:
+    `frontend_seconds` limits a call of a frontend tool; None is no limit.
+    """
+
+    def __init__(self, peer: Peer, frontend_seconds: float | None = None) -> None:
         self._peer = peer
         self._capabilities = EditorCapabilities()
         self._background: set[asyncio.Task[None]] = set()
+        self._frontend_seconds = frontend_seconds
+        self._declared: tuple[FrontendTool, ...] = ()
+        self._session_tools: dict[str, tuple[FrontendTool, ...]] = {}
+        self.calls = FrontendCalls(self._call_frontend)
 
     @property
     def capabilities(self) -> EditorCapabilities:
         return self._capabilities
 
     def offered(self, client: acp.ClientCapabilities) -> None:
-        self._capabilities = EditorCapabilities(client.fs.read_text_file, client.fs.write_text_file, client.terminal)
+        elicitation = client.elicitation
+        self._capabilities = EditorCapabilities(
+            read_text=client.fs.read_text_file,
+            write_text=client.fs.write_text_file,
+            terminal=client.terminal,
+            questions=elicitation is not None and elicitation.form is not None,
+        )
+
+    # ------------------------------------------------------------ frontend tools
+
+    def declare(self, tools: tuple[FrontendTool, ...], session_id: str | None = None) -> None:
+        """The editor's tools from now on: of one session, or of all that have no list of their own."""
+        if session_id is None:
+            self._declared = tools
+        else:
+            self._session_tools[session_id] = tools
+
+    def frontend_tools(self, session_id: str) -> tuple[FrontendTool, ...]:
+        return self._session_tools.get(session_id, self._declared)
+
+    def call_tool(
+        self, session_id: str, call_id: str, message_id: str, name: str, arguments: JsonObject
+    ) -> AsyncIterator[ToolProgress | FrontendAnswer]:
+        return self.calls.run(FrontendCallRequest(session_id, call_id, message_id, name, arguments))
+
+    async def _call_frontend(self, request: FrontendCallRequest) -> object:
+        return await self._send(FRONTEND_CALL, request, self._frontend_seconds)
+
+    # ------------------------------------------------------------ questions
+
+    async def ask_user(self, session_id: str, call_id: str, question: str, choices: Sequence[str]) -> str | None:
+        answer_field = acp.StringPropertySchema(title="Answer", enum=tuple(choices) or None)
+        form = acp.ElicitationSchema(properties={"answer": answer_field}, required=("answer",))
+        request = acp.FormElicitation(question, form, session_id=session_id, tool_call_id=call_id)
+        raw = await self._send("elicitation/create", request, None)
+        match raw:
+            case {"action": "accept", "content": {"answer": str(answer)}} if not choices or answer in choices:
+                return answer
+            case _:
+                return None
 
     # ------------------------------------------------------------ permission
 

@@ -16,8 +16,10 @@ from quillback.edge.stdio import Reader, Writer
 from quillback.session.registry import Sessions
 from quillback_protocol import acp
 from quillback_protocol.converter import structure
+from quillback_protocol.extensions import EXTENSION_METHODS
 from quillback_protocol.framing import FramingError, LineFramer
 from quillback_protocol.jsonrpc import JsonObject, RpcError
+from quillback_protocol.methods import METHODS
 from quillback_protocol.peer import InitializeGate, Peer
 
 PARENT_SECONDS = 1.0
@@ -68,6 +70,7 @@ class AcpServer:
             {name: partial(self._request, name) for name in REQUESTS},
             {name: partial(self._notification, name) for name in NOTIFICATIONS},
             cancels={name: partial(self._cancelled, name) for name in CANCELS},
+            methods={**METHODS, **EXTENSION_METHODS},
             gate=self._gate,
         )
         editor = AcpEditor(self._peer)

@@ -15,7 +15,8 @@ from quillback.core.verdict import Verdict
 @frozen
 class ToolboxRequest:
     """`known` maps the real paths the session has read or written to the SHA-256 of that content.
-    `notice` takes what the user should know of the session's tools."""
+    `notice` takes what the user should know of the session's tools; `message_of` gives the id of a call's message.
+    """
 
     session_id: str
     cwd: Path
@@ -24,6 +25,7 @@ class ToolboxRequest:
     known: MutableMapping[str, str]
     servers: tuple[McpServer, ...]
     notice: Callable[[str], None]
+    message_of: Callable[[str], str]
 
 
 @frozen

@@ -74,6 +74,7 @@ class Session:
                 known=self._known,
                 servers=tuple(servers),
                 notice=self._note,
+                message_of=self._message_of,
             )
         )
         self._queue: deque[_Job] = deque()
@@ -251,6 +252,10 @@ class Session:
             limits=services.policy.limits,
             spent=self.record.cost,
         )
+
+    def _message_of(self, call_id: str) -> str:
+        """The id of the message that holds a call."""
+        return next((m.id for m in reversed(self.history) if any(c.id == call_id for c in m.tool_uses())), "")
 
     def _note(self, text: str) -> None:
         """Tell the user, in the running turn or in the next one."""

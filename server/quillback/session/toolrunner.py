@@ -30,6 +30,7 @@ from quillback.core.rules import pattern
 from quillback.core.verdict import Ask, Deny, Verdict
 
 log = logging.getLogger(__name__)
+CHAT = "not run: the session is in chat mode, where no tool runs. Describe what you would do instead."
 REJECTED = "The user rejected this call. Do not try it again unless asked; go on another way, or ask the user."
 
 
@@ -131,7 +132,14 @@ class Runner:
     # ------------------------------------------------------------ permission
 
     async def _permit(self, call: ToolUse, tool: Tool, prepared: PreparedCall, question: asyncio.Lock) -> None:
-        """Returns when the call may run. Raises Refused or AskCancelled."""
+        """Returns when the call may run. Raises Refused or AskCancelled.
+
+        The editor decides about its own tools; only chat mode keeps them from running.
+        """
+        if tool.spec.frontend:
+            if self.mode() is Mode.CHAT:
+                raise Refused(CHAT)
+            return
         inspection = await self._inspection(call, tool, prepared)
         verdict = await self.inspect(inspection)
         if isinstance(verdict, Ask):

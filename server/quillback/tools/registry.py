@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from attrs import frozen
 
 from quillback.core.ports import Tool, Toolbox
+from quillback.tools.ask import AskUser
 from quillback.tools.command import Commands
 from quillback.tools.context import ToolContext
 from quillback.tools.edit import EditFile
@@ -39,6 +40,7 @@ def build_toolbox(context: ToolContext) -> Toolbox:
     commands = Commands()
     jobs = Jobs(context, commands)
     tools: list[Tool] = [
+        AskUser(context),
         EditFile(context),
         Glob(context),
         Grep(context),

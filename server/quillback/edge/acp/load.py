@@ -1,5 +1,6 @@
 """session/load: the whole stream is replayed under its ids before the answer."""
 
+from quillback.edge.acp.frontend_tools import declare_in_setup
 from quillback.edge.acp.options import config_options, mode_state
 from quillback.edge.connection import Connection, opened, servers_of
 from quillback.session.history import context_used
@@ -12,6 +13,7 @@ async def handle(connection: Connection, request: acp.LoadSessionRequest) -> acp
     servers = servers_of(request.mcp_servers)
     opening = connection.sessions.open(request.session_id, request.cwd, request.additional_directories, servers)
     session = await opened(opening)
+    declare_in_setup(connection, request.session_id, request.meta)
     view = connection.view()
     for message in list(session.history):
         await connection.show(request.session_id, view.replay(message))

@@ -8,6 +8,7 @@ from quillback.edge.acp import (
     cancel,
     close,
     delete,
+    frontend_tools,
     initialize,
     list_sessions,
     load,
@@ -18,6 +19,7 @@ from quillback.edge.acp import (
     set_mode,
 )
 from quillback.edge.connection import Connection
+from quillback_protocol.extensions import FRONTEND_PROGRESS, SET_FRONTEND_TOOLS
 
 REQUESTS: Mapping[str, Callable[[Connection, Any], Awaitable[object]]] = {
     "initialize": initialize.handle,
@@ -35,6 +37,8 @@ REQUESTS: Mapping[str, Callable[[Connection, Any], Awaitable[object]]] = {
 
 NOTIFICATIONS: Mapping[str, Callable[[Connection, Any], Awaitable[None]]] = {
     "session/cancel": cancel.handle,
+    SET_FRONTEND_TOOLS: frontend_tools.handle_set,
+    FRONTEND_PROGRESS: frontend_tools.handle_progress,
 }
 
 CANCELS: Mapping[str, Callable[[Connection, Any], None]] = {
