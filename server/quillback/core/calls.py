@@ -11,6 +11,7 @@ class Calls:
     def __init__(self, due: tuple[ToolUse, ...], tools: Mapping[str, ToolSpec], repetition: Repetition) -> None:
         self.to_run: tuple[ToolUse, ...] = ()
         self.stop_turn = False
+        self.say = ""
         self._due = due
         self._tools = tools
         self._repetition = repetition

@@ -67,7 +67,10 @@ class ToolProgress:
 
 @frozen
 class ToolOutcome:
-    """The end of a call. See `ToolResult` for the fields; `stop_turn` ends the turn after this step."""
+    """The end of a call. See `ToolResult` for the fields; `stop_turn` ends the turn after this step.
+
+    `say` is then shown to the user as the turn's last message.
+    """
 
     content: tuple[ResultPart, ...]
     is_error: bool = False
@@ -77,6 +80,7 @@ class ToolOutcome:
     plan: tuple[PlanEntry, ...] | None = None
     seen: tuple[FileSeen, ...] = ()
     stop_turn: bool = False
+    say: str = ""
 
 
 class PreparedCall(Protocol):

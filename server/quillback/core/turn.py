@@ -282,7 +282,9 @@ class Turn:
         if self.state is not State.RUNNING:
             return []
         out = self._answer(given.result)
-        self._step.calls.stop_turn |= given.stop_turn and bool(out)
+        if out and given.stop_turn:
+            self._step.calls.stop_turn = True
+            self._step.calls.say = self._step.calls.say or given.say
         return out + self._calls_done()
 
     def _answer(self, result: ToolResult) -> list[Event]:
@@ -303,7 +305,7 @@ class Turn:
             say = f"Stopped: the model kept repeating the same step ({repeating}) with the same result."
             return self._stop(Signal.CALLS_ENDED_TURN, StopReason.MAX_TURN_REQUESTS, say=say)
         if calls.stop_turn:
-            return self._finish(Signal.CALLS_ENDED_TURN, StopReason.END_TURN)
+            return self._stop(Signal.CALLS_ENDED_TURN, StopReason.END_TURN, say=calls.say)
         self._go(Signal.CALLS_ANSWERED)
         return []
 

@@ -108,10 +108,11 @@ class Waited:
 
 @frozen
 class ToolFinished:
-    """`stop_turn` says that nothing follows this step."""
+    """`stop_turn` says that nothing follows this step but `say`, shown to the user."""
 
     result: ToolResult
     stop_turn: bool = False
+    say: str = ""
 
 
 @frozen

@@ -17,7 +17,6 @@ from quillback.core.event import (
     PartOpened,
     TurnCompleted,
 )
-from quillback.core.message import ToolResult
 from quillback.core.model import ModelRequest, ProviderError, ToolSpec
 from quillback.core.ports import Provider, Store, StoreError, Tool, Toolbox
 from quillback.core.reply import KNOWN
@@ -98,9 +97,9 @@ class Driver:
         if self._turn.state is not State.ENDED:
             self._pipe.put(event)
 
-    async def tool_finished(self, result: ToolResult, stop_turn: bool) -> None:
+    async def tool_finished(self, finished: ToolFinished) -> None:
         """Stores a result before it is shown; it is shown even when the wait for the store is cancelled."""
-        events = self._turn.feed(ToolFinished(result, stop_turn))
+        events = self._turn.feed(finished)
         self._keep(events)
         try:
             await self._store.flush()

@@ -7,8 +7,9 @@ from typing import assert_never
 
 from attrs import frozen
 
+from quillback.core.calls import error_result
 from quillback.core.event import Event, ToolProgressed, ToolStarted
-from quillback.core.message import Text, ToolResult, ToolUse
+from quillback.core.message import ToolResult, ToolUse
 from quillback.core.ports import (
     Choice,
     Editor,
@@ -27,6 +28,7 @@ from quillback.core.ports import (
     ToolProgress,
 )
 from quillback.core.rules import pattern
+from quillback.core.turn_types import ToolFinished
 from quillback.core.verdict import Ask, Deny, Verdict
 
 log = logging.getLogger(__name__)
@@ -61,7 +63,7 @@ class Runner:
     inspect: Callable[[Inspection], Awaitable[Verdict]]
     mode: Callable[[], Mode]
     emit: Callable[[Event], None]
-    finished: Callable[[ToolResult, bool], Awaitable[None]]
+    finished: Callable[[ToolFinished], Awaitable[None]]
     cancel: Callable[[], None]
     concurrency: int
     stop_on_reject: bool
@@ -88,30 +90,28 @@ class Runner:
     ) -> None:
         if before:
             await asyncio.wait(before)
-        stop = False
         try:
             prepared = await tool.prepare(call.id, call.input)
             await self._permit(call, tool, prepared, question)
             async with slots:
                 outcome = await self._run(call, prepared)
-            result, stop = _result(call, outcome), outcome.stop_turn
+            finished = ToolFinished(_result(call, outcome), outcome.stop_turn, outcome.say)
         except ToolError as error:
-            result = _error(call, str(error))
+            finished = _failed(call, str(error))
         except Refused as error:
-            result = _error(call, str(error))
-            stop = error.by_user and self.stop_on_reject
+            finished = _failed(call, str(error), stop_turn=error.by_user and self.stop_on_reject)
         except StoreError as error:
-            result = _error(call, f"not run: {error}")
+            finished = _failed(call, f"not run: {error}")
         except AskCancelled:
             return
         except asyncio.CancelledError:
             if _is_being_cancelled():
                 raise
-            result = _error(call, f"{call.name} was interrupted from inside; it may have had effects.")
+            finished = _failed(call, f"{call.name} was interrupted from inside; it may have had effects.")
         except Exception as error:
             log.exception("tool %s failed", call.name)
-            result = _error(call, f"{call.name} failed inside: {type(error).__name__}. Try another way.")
-        await self.finished(result, stop)
+            finished = _failed(call, f"{call.name} failed inside: {type(error).__name__}. Try another way.")
+        await self.finished(finished)
 
     async def _run(self, call: ToolUse, prepared: PreparedCall) -> ToolOutcome:
         await self.store.flush()
@@ -219,5 +219,5 @@ def _result(call: ToolUse, outcome: ToolOutcome) -> ToolResult:
     )
 
 
-def _error(call: ToolUse, text: str) -> ToolResult:
-    return ToolResult(call.id, (Text(text),), is_error=True)
+def _failed(call: ToolUse, text: str, *, stop_turn: bool = False) -> ToolFinished:
+    return ToolFinished(error_result(call, text), stop_turn)

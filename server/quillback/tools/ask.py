@@ -49,10 +49,9 @@ class AskUser:
     async def _ask(self, call_id: str, question: str, choices: Sequence[str]) -> ToolOutcome:
         editor = self._context.editor
         if not editor.capabilities.questions:
-            options = "".join(f"\n- {choice}" for choice in choices)
-            return evolve(
-                said(f"Asked the user, whose next message is the answer: {question}{options}"), stop_turn=True
-            )
+            text = question + "".join(f"\n- {choice}" for choice in choices)
+            asked = said("The question was put to the user, whose next message is the answer.")
+            return evolve(asked, stop_turn=True, say=text)
         try:
             answer = await editor.ask_user(self._context.session_id, call_id, question, choices)
         except EditorError as error:
