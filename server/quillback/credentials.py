@@ -76,10 +76,7 @@ def store_api_key(key: str) -> None:
         keyring.set_password(SERVICE, USER, key)
         kept = keyring.get_password(SERVICE, USER) == key
     except Exception as error:
-        raise CredentialsError(
-            f"The system keyring could not keep the key ({_name(error)}). "
-            f"{_INSTEAD}"
-        ) from error
+        raise CredentialsError(f"The system keyring could not keep the key ({_name(error)}). {_INSTEAD}") from error
     if not kept:
         raise CredentialsError(f"The system keyring ({keyring_backend()}) keeps nothing. {_INSTEAD}")
 

@@ -61,7 +61,7 @@ class EventPipe:
         await self._taken.wait()
 
     def never_full(self) -> None:
-        """Never hold the producer up again: the turn is ending, or the consumer is gone."""
+        """Never hold the producer up again: the consumer is gone."""
         self._full = 1 << 62
         self._has_room.set()
 

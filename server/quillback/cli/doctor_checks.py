@@ -1,0 +1,169 @@
+"""What `quillback doctor` looks at, each a function that says what it found and what to do about it. None changes a
+thing, and none tells a secret."""
+
+import asyncio
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from enum import StrEnum
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from attrs import fields, frozen
+
+from quillback import __version__
+from quillback.app import database_health, service_answer
+from quillback.config import Sandbox, Settings
+from quillback.core.model import ProviderError
+from quillback.credentials import CredentialsError, keyring_backend, resolve_api_key
+from quillback.models import SCRIPTED, Models
+
+PRIVATE = ("anthropic_api_key", "anthropic_auth_token", "anthropic_base_url", "api_key_command", "models")
+ALWAYS_SHOWN = ("model", "small_model", "mode", "thinking")
+
+
+class State(StrEnum):
+    """BAD must be mended before Quillback can be used as it is configured; a NOTE may be ignored."""
+
+    OK = "ok"
+    NOTE = "note"
+    BAD = "bad"
+
+
+@frozen
+class Check:
+    name: str
+    state: State
+    found: str
+    advice: str = ""
+
+
+def program(settings: Settings) -> Iterator[Check]:
+    python = f"Python {platform.python_version()} ({sys.executable})"
+    yield Check("quillback", State.OK, f"{__version__}, {python}, {platform.system()}")
+
+
+def home(settings: Settings) -> Iterator[Check]:
+    """The directory, or the place where it will be made."""
+    path = settings.home
+    try:
+        mode = path.stat().st_mode & 0o777 if path.exists() else None
+        nearest = next(p for p in (path, *path.parents) if p.exists())
+    except OSError as error:
+        yield Check("home", State.BAD, f"{path}: {error.strerror}", "set QUILLBACK_HOME to another directory")
+        return
+    if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
+        yield Check("home", State.BAD, f"{path} cannot be written", "mend its permissions, or set QUILLBACK_HOME")
+    elif mode is None:
+        yield Check("home", State.OK, f"{path} (will be made)")
+    elif mode & 0o077:
+        yield Check("home", State.NOTE, f"{path} can be seen by others (mode {mode:o})", f"chmod 700 {path}")
+    else:
+        yield Check("home", State.OK, str(path))
+
+
+def config(settings: Settings) -> Iterator[Check]:
+    file = settings.config_file
+    problems = (*settings.problems, *Models(settings).problems)
+    if not problems:
+        yield Check("config", State.OK, f"{file}{'' if file.exists() else ' (not there; it need not be)'}")
+    for problem in problems:
+        yield Check("config", State.BAD, problem, "mend this setting; until then another value is used")
+
+
+def configured(settings: Settings) -> Iterator[Check]:
+    """What was set, and where."""
+    for field in fields(Settings):
+        source = settings.sources.get(field.name, "")
+        if field.name in ALWAYS_SHOWN or (source and field.name not in PRIVATE):
+            value = getattr(settings, field.name) or (Models(settings).default if field.name == "model" else "")
+            shown = ", ".join(sorted(value)) if isinstance(value, frozenset) else str(value)
+            yield Check(field.name, State.OK, f"{shown} ({source or 'default'})")
+
+
+def database(settings: Settings) -> Iterator[Check]:
+    health = database_health(settings)
+    if health.problem:
+        yield Check("database", State.BAD, health.problem)
+    elif not health.exists:
+        yield Check("database", State.OK, f"{settings.database} (will be made)")
+    else:
+        sessions = f"{health.sessions} session{'' if health.sessions == 1 else 's'}"
+        older = f", will be brought to {health.newest}" if health.version < health.newest else ""
+        found = f"{settings.database}: whole, schema version {health.version}{older}, {sessions}"
+        yield Check("database", State.OK, found)
+
+
+def credentials(settings: Settings) -> Iterator[Check]:
+    """Where the key comes from. This runs `api_key_command`, or asks the keyring, as a turn would."""
+    model = settings.model
+    if model.startswith(SCRIPTED):
+        try:
+            Models(settings).provider(Models(settings).get(model))
+        except ProviderError as error:
+            yield Check("credentials", State.BAD, error.message, "correct the model's name")
+        else:
+            yield Check("credentials", State.OK, f"none needed for {model}")
+        return
+    try:
+        found = resolve_api_key(settings)
+    except CredentialsError as error:
+        yield Check("credentials", State.BAD, str(error))
+        return
+    field = "anthropic_api_key" if settings.anthropic_api_key else "anthropic_auth_token"
+    yield Check("credentials", State.OK, settings.sources.get(field, "") or found.source)
+
+
+def service(settings: Settings) -> Iterator[Check]:
+    """The base URL without a password that may be in it."""
+    parts = urlsplit(settings.anthropic_base_url)
+    address = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+    yield Check("base URL", State.OK, f"{address} ({settings.sources.get('anthropic_base_url', 'default')})")
+
+
+def reachable(settings: Settings) -> Iterator[Check]:
+    try:
+        yield Check("network", State.OK, asyncio.run(service_answer(settings)))
+    except ProviderError as error:
+        yield Check("network", State.BAD, error.message)
+
+
+def programs(settings: Settings) -> Iterator[Check]:
+    """What the tools use where it is there."""
+    shell = shutil.which("bash") or "/bin/sh"
+    bash = shell != "/bin/sh"
+    yield Check("shell", State.OK if bash else State.NOTE, shell, "" if bash else "commands are written for bash")
+    for name, without in (("rg", "searches are slower without ripgrep"), ("git", "most projects want it")):
+        found = shutil.which(name)
+        yield Check(name, State.OK if found else State.NOTE, found or "not found", "" if found else without)
+    backend = keyring_backend()
+    advice = "" if backend else "`quillback login` needs one; ANTHROPIC_API_KEY and api_key_command do not"
+    yield Check("keyring", State.OK if backend else State.NOTE, backend or "none", advice)
+    off = settings.sandbox is Sandbox.OFF
+    yield Check("sandbox", State.OK, "off: commands run with your rights" if off else settings.sandbox.value)
+
+
+def editor(settings: Settings) -> Iterator[Check]:
+    """What an editor's settings need to say."""
+    command = shutil.which("quillback")
+    if command is None:
+        beside = Path(sys.executable).with_name("quillback")
+        command = str(beside) if beside.exists() else f"{sys.executable} -m quillback"
+        yield Check("editor", State.NOTE, f"start it as: {command} acp", "quillback is not on the PATH")
+    else:
+        yield Check("editor", State.OK, f"start it as: {command} acp")
+
+
+CHECKS: tuple[Callable[[Settings], Iterator[Check]], ...] = (
+    program,
+    home,
+    config,
+    configured,
+    database,
+    credentials,
+    service,
+    programs,
+    editor,
+)

@@ -1,0 +1,191 @@
+"""The commands as tables for argparse. What a command does is imported when it is called, so that help is quick."""
+
+import os
+import sys
+from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from io import TextIOWrapper
+from typing import Any, NamedTuple, NoReturn
+
+from quillback import __version__
+from quillback.cli.exits import CANCELLED, DONE, FAILED, USAGE, CliError, complain
+
+MODES = ("approve", "auto", "chat")
+THINKING = ("off", "low", "medium", "high")
+FORMATS = ("markdown", "json")
+
+
+class Option(NamedTuple):
+    names: tuple[str, ...]
+    settings: Mapping[str, Any]
+
+
+class Command(NamedTuple):
+    """`handler` is `module:function` below this package; a command with `children` has none."""
+
+    help: str
+    handler: str = ""
+    options: tuple[Option, ...] = ()
+    children: Mapping[str, "Command"] = {}
+
+
+def _option(*names: str, **settings: object) -> Option:
+    return Option(names, settings)
+
+
+_JSON = _option("--json", action="store_true", help="print JSON")
+_CWD = _option("--cwd", metavar="DIR", help="the workspace (default: the current directory)")
+_ID = _option("id", metavar="ID", help="a session, or the beginning or end of its id")
+
+_RUN = (
+    _option("prompt", nargs="*", metavar="PROMPT", help="what to do; - reads it from standard input"),
+    _option("--mode", choices=MODES, help="what runs without asking"),
+    _option("--model", metavar="ID", help="the model, see `quillback models`"),
+    _option("--thinking", choices=THINKING, help="how long the model may think"),
+    _CWD,
+    _option("--continue", dest="resume", action="store_true", help="go on with the newest session of the directory"),
+    _option("--session", metavar="ID", help="go on with this session"),
+    _option("--json", action="store_true", help="print the events, one JSON object a line"),
+    _option("--yes", action="store_true", help="allow once whatever is asked"),
+    _option("--demo", action="store_true", help="show a turn on a temporary workspace, without key or network"),
+)
+_LIST = (
+    _CWD,
+    _option("--all", action="store_true", help="the sessions of all directories"),
+    _option("--limit", type=int, default=20, metavar="N", help="how many at most (default: %(default)s)"),
+    _JSON,
+)
+_EXPORT = (
+    _ID,
+    _option("--format", choices=FORMATS, default="markdown", help="default: %(default)s"),
+    _option("-o", "--output", metavar="FILE", help="where to (default: standard output)"),
+)
+_SESSIONS = {
+    "list": Command("the stored sessions, newest first", "sessions_command:list_sessions", _LIST),
+    "show": Command("what was said and done in one", "sessions_command:show", (_ID,)),
+    "export": Command("write one to a file", "sessions_command:export", _EXPORT),
+    "delete": Command(
+        "forget one",
+        "sessions_command:delete",
+        (_ID, _option("--yes", action="store_true", help="do not ask")),
+    ),
+}
+COMMANDS = {
+    "run": Command("one turn in the terminal", "run_command:run", _RUN),
+    "sessions": Command("list, show, export or delete stored sessions", children=_SESSIONS),
+    "models": Command("the models there are, with window and price", "models_command:models", (_JSON,)),
+    "doctor": Command(
+        "what is configured, what is missing, what to do",
+        "doctor:doctor",
+        (_option("--online", action="store_true", help="see whether the model service can be reached"), _JSON),
+    ),
+    "login": Command(
+        "keep an API key in the system's keyring",
+        "login:login",
+        (_option("--forget", action="store_true", help="remove the kept key"),),
+    ),
+    "acp": Command("serve an editor over standard input and output", "serve:acp"),
+    "help": Command("this text, or that of a command", "main:show_help", (_option("topic", nargs="*"),)),
+}
+
+_INTRODUCTION = """\
+A coding agent that lives behind your editor. Editors start `quillback acp`; in a terminal there is `quillback run`."""
+_EPILOGUE = """\
+exit codes: 0 done, 1 the turn failed, 2 wrong usage, 3 cancelled, 4 no credentials
+
+`quillback COMMAND --help` says more of a command. To begin with: `quillback run --demo`, then `quillback doctor`."""
+
+
+class _Parser(ArgumentParser):
+    """Says in one line what is wrong and where to read on."""
+
+    def error(self, message: str) -> NoReturn:
+        complain(f"{message}\nRun `{self.prog} --help` to see what it takes.")
+        sys.exit(USAGE)
+
+
+def run(arguments: list[str]) -> int:
+    """The exit code of one command."""
+    _fill_standard_streams()
+    try:
+        options = _parsed(arguments)
+        code = _handler(options.handler)(options)
+        if sys.stdout:
+            sys.stdout.flush()
+        return code
+    except SystemExit as stop:  # argparse has said what there is to say
+        return stop.code if isinstance(stop.code, int) else DONE
+    except CliError as error:
+        complain(str(error))
+        return error.code
+    except KeyboardInterrupt:
+        return CANCELLED
+    except BrokenPipeError:  # the reader has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return DONE
+    except Exception as error:
+        if os.environ.get("QUILLBACK_LOG") == "debug":
+            raise
+        complain(f"failed inside ({type(error).__name__}: {error}). QUILLBACK_LOG=debug shows where.")
+        return FAILED
+
+
+def show_help(options: Namespace) -> int:
+    """Ends the program, as `--help` does."""
+    _parser().parse_args([*options.topic, "--help"])
+    return DONE
+
+
+def _fill_standard_streams() -> None:
+    """A stream that the caller closed must not become the number of a file that is opened later."""
+    for fd in (0, 1, 2):
+        try:
+            os.fstat(fd)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+    for stream in (sys.stdin, sys.stdout):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
+def _parsed(arguments: list[str]) -> Namespace:
+    parser = _parser()
+    options, rest = parser.parse_known_args(arguments or ["help"])
+    # argparse takes the words of a prompt up to the first option only
+    if rest and options.command == "run" and not any(word.startswith("-") and word != "-" for word in rest):
+        options.prompt += rest
+    elif rest:
+        options.parser.error(f"unrecognized arguments: {' '.join(rest)}")
+    return options
+
+
+def _handler(name: str) -> Callable[[Namespace], int]:
+    module, _, function = name.partition(":")
+    handler: Callable[[Namespace], int] = getattr(import_module(f"quillback.cli.{module}"), function)
+    return handler
+
+
+def _parser() -> _Parser:
+    parser = _Parser(
+        "quillback",
+        description=_INTRODUCTION,
+        epilog=_EPILOGUE,
+        formatter_class=RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"quillback {__version__}")
+    _add(parser, "command", COMMANDS)
+    return parser
+
+
+def _add(parser: ArgumentParser, title: str, commands: Mapping[str, Command]) -> None:
+    group = parser.add_subparsers(dest=title, metavar="COMMAND", required=True, parser_class=_Parser)
+    for name, command in commands.items():
+        description = f"{command.help[0].upper()}{command.help[1:]}."
+        child = group.add_parser(name, help=command.help, description=description, allow_abbrev=False)
+        child.set_defaults(handler=command.handler, parser=child)
+        for option in command.options:
+            child.add_argument(*option.names, **option.settings)
+        if command.children:
+            _add(child, "subcommand", command.children)

@@ -1,0 +1,48 @@
+"""A permission question as a person reads it: what would be done, why it is asked, and the keys that answer."""
+
+from quillback.cli.clean import one_line
+from quillback.cli.screen import Screen
+from quillback.cli.tool_lines import call_input, title, write_diffs
+from quillback.core.message import Diff
+from quillback.core.ports import Choice, PermissionAsk
+
+KEYS = {
+    "y": Choice.ALLOW_ONCE,
+    "a": Choice.ALLOW_ALWAYS,
+    "n": Choice.REJECT_ONCE,
+    "N": Choice.REJECT_ALWAYS,
+}
+WORDS = {
+    Choice.ALLOW_ONCE: "allowed once",
+    Choice.ALLOW_ALWAYS: "always allowed here",
+    Choice.REJECT_ONCE: "rejected",
+    Choice.REJECT_ALWAYS: "always rejected here",
+    Choice.CANCELLED: "cancelled",
+}
+PROMPT = "Run it? y = yes, a = always, n = no, N = never: "
+RULE = 100
+
+
+def write_question(screen: Screen, ask: PermissionAsk, cwd: str) -> None:
+    """Everything that a decision needs: diffs and command lines are shown whole."""
+    screen.write(screen.sign("● ", "asking: "), "yellow")
+    screen.line(title(ask.call), "bold")
+    if ask.reason:
+        screen.line(f"  Asked because {one_line(ask.reason)}.", "yellow")
+    if any(isinstance(shown, Diff) for shown in ask.shown):
+        write_diffs(screen, ask.shown, cwd, limit=0)
+    elif (given := call_input(ask.call)) != title(ask.call).removeprefix("$ "):
+        for line in given.split("\n"):
+            screen.line(f"    {line}", "cyan")
+
+
+def write_keys(screen: Screen, ask: PermissionAsk) -> None:
+    """The line that waits for a key."""
+    if ask.rule:
+        screen.line(f"  always and never would hold for {one_line(ask.rule, RULE)}", "dim")
+    screen.write(PROMPT, "bold")
+
+
+def write_answer(screen: Screen, choice: Choice, note: str) -> None:
+    allowed = choice in (Choice.ALLOW_ONCE, Choice.ALLOW_ALWAYS)
+    screen.line(f"{WORDS[choice]}{f' ({note})' if note else ''}", "green" if allowed else "red")

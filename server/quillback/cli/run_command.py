@@ -1,0 +1,113 @@
+"""`quillback run`: one turn in the terminal."""
+
+import asyncio
+import os
+import sys
+from argparse import Namespace
+from contextlib import suppress
+
+from quillback.cli.exits import CANCELLED, USAGE, CliError, complain
+from quillback.cli.interrupts import Interrupts
+from quillback.cli.json_view import JsonView
+from quillback.cli.keyboard import Keyboard
+from quillback.cli.render import Renderer
+from quillback.cli.screen import open_screen
+from quillback.cli.sink import Sink
+from quillback.cli.surroundings import load, opened
+from quillback.cli.terminal_editor import Fixed, Person
+from quillback.cli.turn import Start, exit_code, run_turn
+from quillback.cli.view import View
+from quillback.config import Settings
+from quillback.core.model import Thinking
+from quillback.core.ports import Choice, Mode
+
+STDOUT = 1
+PROMPT_LIMIT = 10_000_000
+ALLOWED = Fixed(Choice.ALLOW_ONCE, "by --yes")
+SILENT = Fixed(Choice.REJECT_ONCE, "--json asks nobody; --yes allows what is asked, --mode auto asks less")
+NOBODY = Fixed(Choice.REJECT_ONCE, "there is no terminal to ask; --yes allows what is asked, --mode auto asks less")
+
+
+def run(options: Namespace) -> int:
+    """Raises CliError."""
+    if options.resume and options.session:
+        raise CliError("--continue and --session exclude each other", USAGE)
+    if options.demo:
+        from quillback.cli.demo import demo
+
+        return demo(options)
+    prompt = _prompt(options.prompt)
+    start = Start(
+        cwd=options.cwd,
+        session=options.session or "",
+        resume=options.resume,
+        mode=Mode(options.mode) if options.mode else None,
+        model=options.model or "",
+        thinking=Thinking(options.thinking) if options.thinking else None,
+    )
+    fixed = ALLOWED if options.yes else SILENT if options.json else None
+    return asyncio.run(one_turn(load(), start, prompt, fixed, as_json=options.json))
+
+
+async def one_turn(settings: Settings, start: Start, prompt: str, fixed: Fixed | None, *, as_json: bool) -> int:
+    """The exit code of a turn that is shown on standard output. Without `fixed` the terminal is asked."""
+    keyboard = None if fixed else Keyboard.open()
+    task = asyncio.current_task()
+    assert task is not None
+    interrupts = Interrupts(first=task.cancel, last=keyboard.restore if keyboard else lambda: None)
+    view = JsonView(Sink(STDOUT)) if as_json else Renderer(open_screen(STDOUT))
+    try:
+        async with opened(settings) as app:
+            completed = await run_turn(app, start, prompt, view, _answers(view, fixed, keyboard), interrupts)
+    except CliError as error:
+        view.failed(str(error))
+        await _last_words(view)
+        raise
+    except asyncio.CancelledError:
+        interrupts.leave(CANCELLED)
+        raise
+    finally:
+        if keyboard:
+            keyboard.close()
+    await _last_words(view)
+    if completed.error:
+        complain(completed.error)
+    interrupts.leave(exit_code(completed))
+    return exit_code(completed)
+
+
+def _answers(view: View, fixed: Fixed | None, keyboard: Keyboard | None) -> Fixed | Person:
+    if fixed:
+        return fixed
+    if not keyboard:
+        return NOBODY
+    if isinstance(view, Renderer) and os.isatty(STDOUT):
+        return Person(keyboard, view.screen, elsewhere=False)
+    return Person(keyboard, open_screen(keyboard.fd), elsewhere=True)
+
+
+async def _last_words(view: View) -> None:
+    with suppress(BrokenPipeError):
+        await view.flush()
+
+
+def _prompt(words: list[str]) -> str:
+    """The words, or standard input where there are none; `-` at the end adds it to them. Raises CliError."""
+    if words and words[-1] == "-":
+        text = "\n\n".join(t for t in (" ".join(words[:-1]), _standard_input()) if t)
+    elif words:
+        text = " ".join(words)
+    elif sys.stdin and not sys.stdin.isatty():
+        text = _standard_input()
+    else:
+        raise CliError('what is to be done? Write it behind the command: quillback run "Fix the test"', USAGE)
+    if not text.strip():
+        raise CliError("the prompt is empty", USAGE)
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def _standard_input() -> str:
+    data = sys.stdin.buffer.read(PROMPT_LIMIT + 1) if sys.stdin else b""
+    if len(data) > PROMPT_LIMIT:
+        raise CliError(f"the prompt is longer than {PROMPT_LIMIT:,} bytes", USAGE)
+    return data.decode("utf-8", "replace")

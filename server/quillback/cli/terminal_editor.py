@@ -1,0 +1,101 @@
+"""The terminal as the session's editor: it has no files and terminals to offer, but a person to ask."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import NoReturn
+
+from attrs import frozen
+
+from quillback.cli.keyboard import Keyboard
+from quillback.cli.question import KEYS, write_answer, write_keys, write_question
+from quillback.cli.screen import Screen
+from quillback.cli.view import View
+from quillback.core.ports import Choice, EditorCapabilities, EditorError, PermissionAsk, TerminalOutput
+from quillback.session.pipe import EventPipe
+
+
+@frozen
+class Fixed:
+    """An answer that is known beforehand; `note` says whose it is."""
+
+    choice: Choice
+    note: str
+
+
+@frozen
+class Person:
+    """Somebody at a terminal. `elsewhere` says that the view does not show on `screen`, the one the person looks at."""
+
+    keyboard: Keyboard
+    screen: Screen
+    elsewhere: bool
+
+    async def choice(self, ask: PermissionAsk) -> Fixed:
+        if self.elsewhere:
+            write_question(self.screen, ask, "")
+        with self.keyboard.listening():
+            write_keys(self.screen, ask)
+            await self.screen.flush()
+            key = await self.keyboard.key(KEYS)
+        answer = Fixed(KEYS[key], "") if key else Fixed(Choice.REJECT_ONCE, "the terminal is gone")
+        if self.elsewhere:
+            write_answer(self.screen, answer.choice, answer.note)
+            await self.screen.flush()
+        return answer
+
+
+class TerminalEditor:
+    """Implements the Editor port. `floor` is held while a question is open: what else happens is shown afterwards."""
+
+    def __init__(self, view: View, answers: Fixed | Person) -> None:
+        self.floor = asyncio.Lock()
+        self.pipe: EventPipe | None = None
+        self._view = view
+        self._answers = answers
+
+    @property
+    def capabilities(self) -> EditorCapabilities:
+        return EditorCapabilities()
+
+    async def ask_permission(self, session_id: str, ask: PermissionAsk) -> Choice:
+        if self.pipe is not None:
+            await self.pipe.taken()
+        async with self.floor:
+            try:
+                return await self._ask(ask)
+            except BrokenPipeError:  # nobody reads the question
+                return Choice.CANCELLED
+
+    async def _ask(self, ask: PermissionAsk) -> Choice:
+        self._view.asked(ask)
+        await self._view.flush()
+        answer = self._answers if isinstance(self._answers, Fixed) else await self._answers.choice(ask)
+        self._view.answered(ask, answer.choice, answer.note)
+        await self._view.flush()
+        return answer.choice
+
+    # ------------------------------------------------------------ not offered
+
+    async def read_text(self, session_id: str, path: str) -> str:
+        _not_offered()
+
+    async def write_text(self, session_id: str, path: str, content: str) -> None:
+        _not_offered()
+
+    async def create_terminal(
+        self, session_id: str, command: str, cwd: str, env: Mapping[str, str], output_limit: int
+    ) -> str:
+        _not_offered()
+
+    async def terminal_output(self, session_id: str, terminal_id: str) -> TerminalOutput:
+        _not_offered()
+
+    async def wait_terminal(self, session_id: str, terminal_id: str) -> TerminalOutput:
+        _not_offered()
+
+    def end_terminal(self, session_id: str, terminal_id: str, *, kill: bool) -> None:
+        _not_offered()
+
+
+def _not_offered() -> NoReturn:
+    raise EditorError("a terminal offers no files and no terminals")

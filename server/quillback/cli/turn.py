@@ -1,0 +1,117 @@
+"""Runs one prompt in a new or a stored session and shows what happens."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from attrs import frozen
+
+from quillback.app import App
+from quillback.cli.exits import CANCELLED, DONE, FAILED, NO_CREDENTIALS, USAGE, CliError
+from quillback.cli.find_session import find, newest_of
+from quillback.cli.interrupts import Interrupts
+from quillback.cli.surroundings import directory
+from quillback.cli.terminal_editor import Fixed, Person, TerminalEditor
+from quillback.cli.view import View
+from quillback.core.event import StopReason, TurnCompleted
+from quillback.core.message import Text
+from quillback.core.model import Failure, Thinking
+from quillback.core.ports import Mode
+from quillback.session.registry import BadDirectoryError, Sessions
+from quillback.session.session import Session
+
+
+@frozen(kw_only=True)
+class Start:
+    """Which session a prompt goes to: a new one of `cwd`, its newest one, or the one named; and what is changed in it.
+
+    What is None or empty stays as it is configured or stored.
+    """
+
+    cwd: str | None = None
+    session: str = ""
+    resume: bool = False
+    mode: Mode | None = None
+    model: str = ""
+    thinking: Thinking | None = None
+
+
+async def run_turn(
+    app: App, start: Start, prompt: str, view: View, answers: Fixed | Person, interrupts: Interrupts
+) -> TurnCompleted:
+    """Returns when the turn is over and saved, and the session closed. Raises CliError, StoreError."""
+    editor = TerminalEditor(view, answers)
+    sessions = Sessions(app.services, app.defaults, editor)
+    try:
+        try:
+            session = await _session(app, start, sessions)
+        except BadDirectoryError as error:
+            raise CliError(str(error), USAGE) from None
+        view.opened(session.record)
+        return await _follow(session, prompt, view, editor, interrupts)
+    finally:
+        await sessions.close_all()
+
+
+def exit_code(completed: TurnCompleted) -> int:
+    if completed.error:
+        return NO_CREDENTIALS if completed.error_kind == Failure.NO_CREDENTIALS.value else FAILED
+    match completed.stop_reason:
+        case StopReason.END_TURN:
+            return DONE
+        case StopReason.CANCELLED:
+            return CANCELLED
+        case StopReason.MAX_TOKENS | StopReason.MAX_TURN_REQUESTS | StopReason.REFUSAL:
+            return FAILED
+
+
+async def _session(app: App, start: Start, sessions: Sessions) -> Session:
+    if start.session:
+        record = await find(app.store, start.session)
+        cwd = directory(start.cwd) if start.cwd else record.cwd
+    elif start.resume:
+        record = await newest_of(app.store, directory(start.cwd))
+        cwd = record.cwd
+    else:
+        return _changed(await sessions.new(directory(start.cwd)), start)
+    return _changed(await sessions.open(record.id, cwd, _existing(record.roots[1:])), start)
+
+
+def _existing(roots: Iterable[str]) -> list[str]:
+    """A further root that is gone must not keep the session closed."""
+    return [root for root in roots if Path(root).is_dir()]
+
+
+def _changed(session: Session, start: Start) -> Session:
+    if start.mode is not None:
+        session.set_mode(start.mode)
+    if start.model:
+        session.set_model(start.model)
+    if start.thinking is not None:
+        session.set_thinking(start.thinking)
+    return session
+
+
+async def _follow(
+    session: Session, prompt: str, view: View, editor: TerminalEditor, interrupts: Interrupts
+) -> TurnCompleted:
+    def stop() -> None:
+        session.cancel()
+        view.hurry()
+
+    pipe = editor.pipe = session.submit((Text(prompt),))
+    interrupts.first = stop
+    reading = True
+    completed = TurnCompleted(StopReason.CANCELLED)
+    async for event in pipe:
+        if isinstance(event, TurnCompleted):
+            completed = event
+        if not reading:
+            continue
+        try:
+            async with editor.floor:
+                view.show(event)
+                await view.flush()
+        except BrokenPipeError:
+            reading = False
+            session.cancel()
+    return completed
