@@ -3,13 +3,15 @@
 Objects live under the key `quillback.dev` of a spec object's `_meta`, methods start with `_quillback/`.
 """
 
+from typing import Any
+
 from attrs import field, frozen
 
 from quillback_protocol.acp.base import LENIENT, STRICT, Base, JsonObject
 from quillback_protocol.acp.content import ContentBlock
 from quillback_protocol.acp.tool_call import ToolCallLocation
 from quillback_protocol.converter import WireError, get_converter, unstructure
-from quillback_protocol.methods import Direction, Method, agent_request, client_request, notification
+from quillback_protocol.methods import Direction, Kind, Method, agent_request, client_request, notification
 
 META_KEY = "quillback.dev"
 STEER = "_quillback/session/steer"
@@ -17,6 +19,7 @@ AUDIT = "_quillback/audit"
 FRONTEND_CALL = "_quillback/tool/call"
 FRONTEND_PROGRESS = "_quillback/tool/progress"
 SET_FRONTEND_TOOLS = "_quillback/frontend_tools/set"
+MCP_MESSAGE = "mcp/message"
 
 
 @frozen
@@ -68,7 +71,7 @@ class FrontendCallRequest(Base):
 class FrontendCallResponse(Base):
     content: tuple[ContentBlock, ...] = field(default=(), metadata=STRICT)
     is_error: bool = field(default=False, metadata=STRICT)
-    structured_content: JsonObject | None = None
+    structured_content: Any = None
     locations: tuple[ToolCallLocation, ...] = ()
 
 
@@ -83,23 +86,44 @@ class FrontendProgressNotification(Base):
 
 
 @frozen
+class McpMessage(Base):
+    """Unstable ACP: one MCP request of the agent to a server in the client, or a notification that belongs to one.
+
+    The answer is `{"result": ...}` or `{"error": {code, message, data?}}` with what the server answered.
+    """
+
+    server_id: str
+    request_id: str
+    method: str
+    params: JsonObject | None = None
+
+
+@frozen
 class AuditRequest(Base):
+    """What was decided about the calls of a session, which need not be open."""
+
     session_id: str
 
 
 @frozen
 class AuditFinding(Base):
-    """What one inspector said of a call. `verdict` is allow, ask or deny; `milliseconds` is the time it took."""
+    """What one inspector said of a call. `verdict` is allow, ask or deny; `milliseconds` is the time it took.
+
+    `rule` is the user's rule that it followed, `details` what it found, such as the hosts a command would talk to.
+    """
 
     inspector: str
     verdict: str
     reason: str
     milliseconds: float
+    rule: str | None = None
+    details: tuple[str, ...] = ()
 
 
 @frozen
 class AuditEntry(Base):
-    """One decision about a call. `decision` is allow or deny, `decided_by` inspectors, rule or user.
+    """One decision about a call. `decision` is allow or deny, `decided_by` inspectors, rule or user, `mode` the mode
+    that the session was in.
 
     `at` is milliseconds since the epoch; `arguments` is JSON text, cut at 2,000 characters.
     """
@@ -109,6 +133,7 @@ class AuditEntry(Base):
     arguments: str
     decision: str
     decided_by: str
+    mode: str
     at: int
     findings: tuple[AuditFinding, ...] = field(default=(), metadata={"written": True})
 
@@ -125,6 +150,7 @@ EXTENSION_METHODS: dict[str, Method] = {
         agent_request(AUDIT, AuditRequest, AuditResponse),
         client_request(FRONTEND_CALL, FrontendCallRequest, FrontendCallResponse),
         notification(FRONTEND_PROGRESS, Direction.TO_AGENT, FrontendProgressNotification),
+        Method(MCP_MESSAGE, Direction.BOTH, Kind.REQUEST, McpMessage),
         notification(SET_FRONTEND_TOOLS, Direction.TO_AGENT, SetFrontendToolsNotification),
     )
 }
@@ -135,12 +161,14 @@ class ClientDeclaration:
     """In `clientCapabilities._meta`: what this client can do with our additions.
 
     `message_ids`: it tells messages apart by id, so nothing needs to be put between them on the wire.
-    `history_replaced`: it wants the notification of that name. `frontend_tools` are the tools it runs itself, raw.
+    `mcp_over_acp`: it may hand over MCP servers of type `acp`. `history_replaced`: it wants the notification of that
+    name. `frontend_tools` are the tools it runs itself, raw.
     """
 
     message_ids: bool = False
     history_replaced: bool = False
     frontend_tools: tuple[JsonObject, ...] = ()
+    mcp_over_acp: bool = False
 
 
 @frozen

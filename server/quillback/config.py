@@ -11,6 +11,7 @@ from typing import Any
 from attrs import Factory, field, frozen
 
 from quillback.config_file import ConfigFile, read_config
+from quillback.config_servers import read_servers
 from quillback.config_values import (
     Parser,
     Refused,
@@ -21,13 +22,15 @@ from quillback.config_values import (
     line,
     number_of,
     positive,
+    rules,
     secret,
     variables,
     web_address,
     whole,
 )
+from quillback.core.mcp_server import McpServer
 from quillback.core.model import Thinking
-from quillback.core.ports import Mode
+from quillback.core.ports import Mode, Rule, RuleEffect
 
 ANTHROPIC_URL = "https://api.anthropic.com"
 
@@ -74,12 +77,16 @@ class Settings:
     model: str = ""
     small_model: str = "claude-haiku-5-5"
     mode: Mode = Mode.APPROVE
+    allow: tuple[str, ...] = ()
+    ask: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
     thinking: Thinking = Thinking.OFF
     context_window: int | None = None
     max_steps: int = 1000
     max_cost: float | None = None
     max_duration: float | None = None
     stream_idle_timeout: float = 300.0
+    frontend_timeout: float | None = None
     on_busy: OnBusy = OnBusy.QUEUE
     on_reject: OnReject = OnReject.CONTINUE
     tool_concurrency: int = 8
@@ -93,6 +100,7 @@ class Settings:
     anthropic_version: str = ""
     api_key_command: str = ""
     models: Mapping[str, Mapping[str, object]] = field(factory=dict)
+    mcp_servers: tuple[McpServer, ...] = ()
     problems: tuple[str, ...] = ()
     sources: Mapping[str, str] = field(factory=dict, eq=False)
 
@@ -103,6 +111,17 @@ class Settings:
     @property
     def logs(self) -> Path:
         return self.home / "logs"
+
+    @property
+    def adversary(self) -> Path:
+        """Where the rules of the adversary inspector are, if there are any."""
+        return self.config_file.parent / "adversary.md"
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """The permission rules of the configuration."""
+        lists = ((RuleEffect.ALLOW, self.allow), (RuleEffect.ASK, self.ask), (RuleEffect.REJECT, self.deny))
+        return tuple(Rule("", pattern, effect) for effect, patterns in lists for pattern in patterns)
 
     @property
     def outputs(self) -> Path:
@@ -133,12 +152,16 @@ _KEYS = (
     _Key("model", line, "QUILLBACK_MODEL"),
     _Key("small_model", line, "QUILLBACK_SMALL_MODEL"),
     _Key("mode", choice(Mode), "QUILLBACK_MODE"),
+    _Key("allow", rules),
+    _Key("ask", rules),
+    _Key("deny", rules),
     _Key("thinking", choice(Thinking), "QUILLBACK_THINKING"),
     _Key("context_window", whole(1, 1_000_000_000), "QUILLBACK_CONTEXT_WINDOW", numeric=True),
     _Key("max_steps", whole(1, 1_000_000), "QUILLBACK_MAX_STEPS", numeric=True),
     _Key("max_cost", positive(1_000_000, "US dollars")),
     _Key("max_duration", positive(31_536_000, "seconds")),
     _Key("stream_idle_timeout", positive(86_400, "seconds"), "QUILLBACK_STREAM_IDLE_TIMEOUT", numeric=True),
+    _Key("frontend_timeout", positive(31_536_000, "seconds")),
     _Key("on_busy", choice(OnBusy)),
     _Key("on_reject", choice(OnReject)),
     _Key("tool_concurrency", whole(1, 64)),
@@ -152,7 +175,7 @@ _KEYS = (
     _Key("anthropic.version", api_version),
     _Key("anthropic.api_key_command", line, field="api_key_command"),
 )
-_TABLES = ("anthropic", "models")
+_TABLES = ("anthropic", "models", "mcp")
 _SOURCES = "sources"
 
 
@@ -176,10 +199,6 @@ def load_settings(
     from_file, from_env = _from_file(file, problems), _from_environment(env, problems)
     sources = from_file.pop(_SOURCES, {}) | from_env.pop(_SOURCES, {})
     values = from_file | from_env
-    if values.get("sandbox", Sandbox.OFF) is not Sandbox.OFF:
-        del values["sandbox"]
-        place = file.place("sandbox")
-        problems.append(f"{place}: sandbox: only off is available yet")
     return Settings(home=home, config_file=file.path, problems=tuple(problems), sources=sources, **values)
 
 
@@ -221,6 +240,7 @@ def _from_file(file: ConfigFile, problems: list[str]) -> dict[str, Any]:
         else:
             problems.append(f"{file.place(*path)}: {dotted}: no such key{_suggestion(dotted)}")
     values["models"] = _models(file, problems)
+    values["mcp_servers"] = _servers(file, problems)
     return values
 
 
@@ -243,6 +263,15 @@ def _models(file: ConfigFile, problems: list[str]) -> dict[str, Mapping[str, obj
             place = file.place("models", name)
             problems.append(f'{place}: models.{name}: must be a table; write [models."ID"] with the model\'s id')
     return models
+
+
+def _servers(file: ConfigFile, problems: list[str]) -> tuple[McpServer, ...]:
+    tables = file.values.get("mcp", {})
+
+    def report(name: str, wrong: str) -> None:
+        problems.append(f"{file.place('mcp', name)}: mcp.{name}: {wrong}")
+
+    return read_servers(tables, report) if isinstance(tables, dict) else ()
 
 
 def _take(key: _Key, raw: object, place: str, values: dict[str, Any], problems: list[str]) -> None:

@@ -9,6 +9,8 @@ from threading import Thread
 
 import pytest
 
+from quillback.store.migrations import MIGRATIONS
+
 KEY = "sk-ant-SECRET-123456"
 
 
@@ -79,7 +81,7 @@ def test_a_whole_database(shell):
     before = {p.name: p.read_bytes() for p in shell.home.iterdir() if p.is_file()}
     done = shell("doctor", "--json")
     assert done.returncode == 0
-    assert "whole, schema version 1, 1 session" in checks(done)["database"]["found"]
+    assert f"whole, schema version {len(MIGRATIONS)}, 1 session" in checks(done)["database"]["found"]
     assert {p.name: p.read_bytes() for p in shell.home.iterdir() if p.is_file()} == before
 
 

@@ -1,5 +1,7 @@
 """A permission question as a person reads it: what would be done, why it is asked, and the keys that answer."""
 
+from collections.abc import Mapping
+
 from quillback.cli.clean import one_line
 from quillback.cli.screen import Screen
 from quillback.cli.tool_lines import call_input, title, write_diffs
@@ -20,6 +22,8 @@ WORDS = {
     Choice.CANCELLED: "cancelled",
 }
 PROMPT = "Run it? y = yes, a = always, n = no, N = never: "
+ONCE = {key: KEYS[key] for key in "yn"}
+PROMPT_ONCE = "Run it? y = yes, n = no: "
 RULE = 100
 
 
@@ -36,11 +40,16 @@ def write_question(screen: Screen, ask: PermissionAsk, cwd: str) -> None:
             screen.line(f"    {line}", "cyan")
 
 
+def keys(ask: PermissionAsk) -> Mapping[str, Choice]:
+    """The keys that answer a question."""
+    return KEYS if ask.rule else ONCE
+
+
 def write_keys(screen: Screen, ask: PermissionAsk) -> None:
     """The line that waits for a key."""
     if ask.rule:
         screen.line(f"  always and never would hold for {one_line(ask.rule, RULE)}", "dim")
-    screen.write(PROMPT, "bold")
+    screen.write(PROMPT if ask.rule else PROMPT_ONCE, "bold")
 
 
 def write_answer(screen: Screen, choice: Choice, note: str) -> None:

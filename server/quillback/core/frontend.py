@@ -1,10 +1,11 @@
 """Tools that belong to the editor: what a declaration says, and what a call of one brings back."""
 
 from collections.abc import Iterable
+from typing import Any
 
-from attrs import field, frozen
+from attrs import frozen
 
-from quillback.core.message import JsonObject, Location, ResultPart, Shown, ToolKind
+from quillback.core.message import Image, JsonObject, Location, ResourceLink, Text, ToolKind
 
 PREFIX = "editor_"
 NAME_LENGTH = 64
@@ -25,12 +26,11 @@ class FrontendTool:
 
 @frozen
 class FrontendAnswer:
-    """The editor's result; `structured` is JSON that came beside, or in place of, the content."""
+    """The editor's result, as it came; `structured` is JSON that came beside, or in place of, the content."""
 
-    content: tuple[ResultPart, ...]
+    content: tuple[Text | Image | ResourceLink, ...]
     is_error: bool = False
-    shown: tuple[Shown, ...] = ()
-    structured: JsonObject | None = field(default=None)
+    structured: Any = None
     locations: tuple[Location, ...] = ()
 
 
@@ -42,7 +42,7 @@ def offered(server_tools: Iterable[str], declared: Iterable[FrontendTool]) -> tu
     tools = list(declared)
     left = set(server_tools) - {t.replaces for t in tools if t.replaces}
     named: dict[str, FrontendTool] = {}
-    for tool in tools:
+    for tool in sorted(tools, key=lambda t: t.name in left):
         name = tool.name if tool.name not in left else (PREFIX + tool.name)[:NAME_LENGTH]
         if name not in left and name not in named:
             named[name] = tool

@@ -20,7 +20,7 @@ from quillback.core.event import (
     TurnCompleted,
     UsageChanged,
 )
-from quillback.core.message import Message, MessageState, Part, Role, Text, ToolResult, Usage
+from quillback.core.message import Message, MessageState, Part, Role, Text, ToolResult, ToolUse, Usage
 from quillback.core.model import Failure, ProviderError, ToolSpec
 from quillback.core.repetition import Repetition
 from quillback.core.reply import Decision, Next, decide
@@ -90,6 +90,7 @@ class Turn:
         self._cost = 0.0
         self._last_run = ""
         self._completed: TurnCompleted | None = None
+        self.repeats: list[tuple[ToolUse, str]] = []  # the calls that it refused to repeat, and why
 
     def next_action(self) -> Action:
         match self.state:
@@ -276,6 +277,7 @@ class Turn:
     def _start_calls(self) -> list[Event]:
         self._go(Signal.REPLY_CALLED_TOOLS)
         out: list[Event] = [e for result in self._step.calls.start() for e in self._answer(result)]
+        self.repeats += self._step.calls.refused
         return out + self._calls_done()
 
     def _tool_finished(self, given: ToolFinished) -> list[Event]:
@@ -284,7 +286,8 @@ class Turn:
         out = self._answer(given.result)
         if out and given.stop_turn:
             self._step.calls.stop_turn = True
-            self._step.calls.say = self._step.calls.say or given.say
+            calls = self._step.calls
+            calls.say = "\n\n".join(filter(None, (calls.say, given.say)))
         return out + self._calls_done()
 
     def _answer(self, result: ToolResult) -> list[Event]:

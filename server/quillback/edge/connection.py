@@ -35,6 +35,7 @@ class Connection:
     problems: tuple[str, ...] = ()
     client: acp.ClientCapabilities = field(factory=acp.ClientCapabilities)
     message_ids: bool = False
+    mcp_over_acp: bool = False
     prompts: dict[int, tuple[Session, EventPipe]] = field(factory=dict)
 
     def offered(self, request: acp.InitializeRequest) -> None:
@@ -42,6 +43,7 @@ class Connection:
         self.client = request.client_capabilities
         declaration = client_declaration(request.client_capabilities.meta)
         self.message_ids = declaration.message_ids
+        self.mcp_over_acp = declaration.mcp_over_acp
         tools, problems = declared_tools(declaration.frontend_tools)
         for problem in problems:
             log.warning("%s", problem)
@@ -89,8 +91,11 @@ async def opened(session: Awaitable[Session]) -> Session:
         raise RpcError(INTERNAL_ERROR, str(error)) from None
 
 
-def servers_of(servers: Iterable[acp.McpServer]) -> tuple[McpServer, ...]:
+def servers_of(connection: Connection, servers: Iterable[acp.McpServer]) -> tuple[McpServer, ...]:
     """Raises RpcError -32602 for a transport that is not offered."""
+    servers = tuple(servers)
+    if not connection.mcp_over_acp and any(isinstance(s, acp.McpServerAcp) for s in servers):
+        raise RpcError(INVALID_PARAMS, "mcpServers: type acp was not declared in clientCapabilities")
     try:
         return mcp_servers(servers)
     except ValueError as error:

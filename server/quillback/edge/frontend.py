@@ -1,14 +1,14 @@
 """Frontend tools on the wire: declarations read, calls handed to the editor, their progress taken in."""
 
 import asyncio
-import logging
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import suppress
 
 from quillback.core.frontend import FrontendAnswer, FrontendTool
-from quillback.core.message import Image, JsonObject, Location, ResourceLink, ResultPart, Shown, Text, ToolKind
-from quillback.core.ports import ToolProgress
+from quillback.core.message import Image, JsonObject, Location, ResourceLink, Text, ToolKind
+from quillback.core.ports import EditorError, ToolProgress
+from quillback.edge.frontend_schema import plain_schema
 from quillback_protocol import acp
 from quillback_protocol.converter import structure
 from quillback_protocol.extensions import (
@@ -19,10 +19,8 @@ from quillback_protocol.extensions import (
 )
 from quillback_protocol.jsonrpc import RpcError
 
-NAME = re.compile(r"^[a-zA-Z0-9_-]{1,64}$")
-PROGRESS_CHARACTERS = 16_000
-UNFIT_ROOT = ("anyOf", "oneOf", "allOf", "$ref")
-log = logging.getLogger(__name__)
+NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+DESCRIPTION_LENGTH = 8_000
 Call = Callable[[FrontendCallRequest], Awaitable[object]]
 
 
@@ -43,20 +41,35 @@ def declared_tools(raw: Sequence[JsonObject]) -> tuple[tuple[FrontendTool, ...],
 
 
 def _tool(declaration: FrontendToolDeclaration) -> FrontendTool:
-    if not NAME.match(declaration.name):
-        raise ValueError(f"the name {declaration.name[:80]!r} must be 1 to 64 of a-z, A-Z, 0-9, _ and -")
-    schema = dict(declaration.input_schema)
-    if schema.setdefault("type", "object") != "object" or any(key in schema for key in UNFIT_ROOT):
-        raise ValueError(f"inputSchema of {declaration.name} must be a plain object schema")
+    name = declaration.name
+    if not NAME.fullmatch(name):
+        raise ValueError(f"the name {name[:80]!r} must be 1 to 64 of a-z, A-Z, 0-9, _ and -")
+    try:
+        schema = plain_schema(declaration.input_schema)
+    except ValueError as error:
+        raise ValueError(f"inputSchema of {name}: {error}") from None
     return FrontendTool(
-        name=declaration.name,
-        description=declaration.description,
+        name=name,
+        description=_valid(declaration.description)[:DESCRIPTION_LENGTH],
         input_schema=schema,
-        title=declaration.title or "",
+        title=_valid(declaration.title or ""),
         kind=ToolKind(declaration.kind) if declaration.kind in set(ToolKind) else ToolKind.OTHER,
         read_only=declaration.read_only,
         replaces=declaration.replaces or "",
     )
+
+
+def _valid(text: str) -> str:
+    """`text` without halves of characters."""
+    return text.encode(errors="replace").decode()
+
+
+class _Open:
+    """A call that is with the editor. Only the latest progress counts, since each says all there is to show."""
+
+    def __init__(self) -> None:
+        self.latest: FrontendProgressNotification | None = None
+        self.news = asyncio.Event()
 
 
 class FrontendCalls:
@@ -64,70 +77,86 @@ class FrontendCalls:
 
     def __init__(self, call: Call) -> None:
         self._call = call
-        self._open: dict[tuple[str, str], asyncio.Queue[FrontendProgressNotification]] = {}
+        self._open: dict[tuple[str, str], _Open] = {}
 
     def progressed(self, notification: FrontendProgressNotification) -> None:
         """Progress of a call that has ended, or never was, is dropped."""
-        queue = self._open.get((notification.session_id, notification.tool_call_id))
-        if queue is not None:
-            queue.put_nowait(notification)
+        call = self._open.get((notification.session_id, notification.tool_call_id))
+        if call is not None:
+            call.latest = notification
+            call.news.set()
 
-    async def run(self, request: FrontendCallRequest) -> AsyncIterator[ToolProgress | FrontendAnswer]:
-        """Progress as it comes, then the answer. Cancelling it withdraws the request; raises what `call` raises."""
+    async def run(self, request: FrontendCallRequest) -> AsyncGenerator[ToolProgress | FrontendAnswer, None]:
+        """Progress as it comes, then the answer. Raises EditorError. Cancelling it withdraws the request."""
         key = (request.session_id, request.tool_call_id)
-        queue = self._open[key] = asyncio.Queue()
+        call = self._open[key] = _Open()
         answer = asyncio.ensure_future(self._call(request))
-        waiting = asyncio.ensure_future(queue.get())
+        answer.add_done_callback(lambda _: call.news.set())
         try:
             while not answer.done():
-                await asyncio.wait({answer, waiting}, return_when=asyncio.FIRST_COMPLETED)
-                if waiting.done():
-                    yield ToolProgress(_progress(waiting.result()))
-                    waiting = asyncio.ensure_future(queue.get())
+                await call.news.wait()
+                call.news.clear()
+                latest, call.latest = call.latest, None
+                if latest is not None and not answer.done():
+                    yield ToolProgress(_progress(latest))
             yield _answer(answer.result())
         finally:
             self._open.pop(key, None)
-            waiting.cancel()
             if not answer.done():
                 answer.cancel()
                 with suppress(asyncio.CancelledError, Exception):
                     await answer
 
 
-def _progress(notification: FrontendProgressNotification) -> tuple[Shown, ...]:
-    shown = _shown(notification.content or ())
-    if notification.message:
-        shown = (*shown, Text(notification.message))
-    return tuple(Text(s.text[-PROGRESS_CHARACTERS:]) if isinstance(s, Text) else s for s in shown)
+def _progress(notification: FrontendProgressNotification) -> tuple[Text | Image | ResourceLink, ...]:
+    shown = tuple(map(_part, notification.content))
+    return (*shown, Text(notification.message)) if notification.message else shown
 
 
 def _answer(raw: object) -> FrontendAnswer:
-    """Raises RpcError for an answer without content."""
-    response = structure(FrontendCallResponse, raw if raw is not None else {})
-    structured = response.structured_content
+    """Raises EditorError for an answer that cannot be read; it says nothing of what the call did."""
+    try:
+        response = structure(FrontendCallResponse, _forgiven(raw))
+    except RpcError as error:
+        text = f"its answer cannot be read ({error.message}); the call may have had effects"
+        raise EditorError(text, error.code) from None
     return FrontendAnswer(
-        content=tuple(_model_part(b) for b in response.content),
+        content=tuple(map(_part, response.content)),
         is_error=response.is_error,
-        shown=_shown(response.content),
-        structured=structured if isinstance(structured, Mapping) else None,
+        structured=response.structured_content,
         locations=tuple(Location(loc.path, loc.line) for loc in response.locations if loc.path.startswith("/")),
     )
 
 
-def _model_part(block: acp.ContentBlock) -> ResultPart:
+def _forgiven(raw: object) -> object:
+    """Nothing and bare texts are taken for the objects they stand for."""
+    if raw is None:
+        return {}
+    if isinstance(raw, str):
+        return {"content": [_block(raw)]}
+    if not isinstance(raw, dict):
+        return raw
+    content = raw.get("content")
+    blocks = [content] if isinstance(content, str) else content
+    if not isinstance(blocks, list):
+        return raw
+    return {**raw, "content": [_block(b) if isinstance(b, str) else b for b in blocks]}
+
+
+def _block(text: str) -> JsonObject:
+    return {"type": "text", "text": text}
+
+
+def _part(block: acp.ContentBlock) -> Text | Image | ResourceLink:
     match block:
         case acp.TextContent(text=text):
             return Text(text)
         case acp.ImageContent(data=data, mime_type=mime_type, uri=uri):
             return Image(data, mime_type, uri or "")
         case acp.ResourceLink(name=name, uri=uri):
-            return Text(f"{name}: {uri}")
+            return ResourceLink(uri, name)
         case acp.EmbeddedResource(resource=resource):
             text = resource.text if isinstance(resource, acp.TextResourceContents) else "(binary)"
             return Text(f"{resource.uri}:\n{text}")
         case acp.AudioContent():
             return Text("(audio, left out)")
-
-
-def _shown(blocks: Sequence[acp.ContentBlock]) -> tuple[Shown, ...]:
-    return tuple(ResourceLink(b.uri, b.name) if isinstance(b, acp.ResourceLink) else _model_part(b) for b in blocks)

@@ -46,7 +46,10 @@ class LineTransport:
 
 
 class AcpServer:
-    """`sessions` makes the registry for an editor; `models` gives the ids and names a user can choose from."""
+    """`sessions` makes the registry for an editor; `models` gives the ids and names a user can choose from.
+
+    `frontend_seconds` limits a call of a tool that the editor runs.
+    """
 
     def __init__(
         self,
@@ -57,6 +60,7 @@ class AcpServer:
         models: Callable[[], Iterable[tuple[str, str]]],
         problems: tuple[str, ...],
         parent: int,
+        frontend_seconds: float | None = None,
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._stdin = stdin
@@ -73,7 +77,7 @@ class AcpServer:
             methods={**METHODS, **EXTENSION_METHODS},
             gate=self._gate,
         )
-        editor = AcpEditor(self._peer)
+        editor = AcpEditor(self._peer, frontend_seconds)
         self._connection = Connection(self._peer, editor, sessions(editor), models, problems)
 
     async def run(self, handshake: Handshake | None) -> None:

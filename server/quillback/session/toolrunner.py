@@ -1,83 +1,44 @@
-"""Runs the tool calls of a step: prepared, inspected, asked about, then run; side by side where they do not meet."""
+"""Runs the tool calls of a step: prepared, permitted, then run; side by side where they do not meet."""
 
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from typing import assert_never
 
 from attrs import frozen
 
 from quillback.core.calls import error_result
 from quillback.core.event import Event, ToolProgressed, ToolStarted
 from quillback.core.message import ToolResult, ToolUse
-from quillback.core.ports import (
-    Choice,
-    Editor,
-    EditorError,
-    Inspection,
-    Mode,
-    PermissionAsk,
-    PreparedCall,
-    Rule,
-    RuleEffect,
-    Store,
-    StoreError,
-    Tool,
-    ToolError,
-    ToolOutcome,
-    ToolProgress,
-)
-from quillback.core.rules import pattern
+from quillback.core.ports import PreparedCall, Store, StoreError, Tool, ToolError, ToolOutcome, ToolProgress
 from quillback.core.turn_types import ToolFinished
-from quillback.core.verdict import Ask, Deny, Verdict
+from quillback.session.permits import AskCancelled, Permits, Refused
+from quillback.session.questions import Questions
 
 log = logging.getLogger(__name__)
-CHAT = "not run: the session is in chat mode, where no tool runs. Describe what you would do instead."
-REJECTED = "The user rejected this call. Do not try it again unless asked; go on another way, or ask the user."
-
-
-class AskCancelled(Exception):
-    """The editor answered a permission question with `cancelled`: the turn has ended, its calls are answered."""
-
-
-class Refused(Exception):
-    """The call does not run; the text is for the model. `by_user` when the user said no."""
-
-    def __init__(self, text: str, *, by_user: bool = False) -> None:
-        super().__init__(text)
-        self.by_user = by_user
 
 
 @frozen
 class Runner:
-    """The session's side of running tools. `mode` is read anew for each call, since it may change in mid-turn.
+    """The session's side of running tools."""
 
-    `cancel` ends the turn, and with it what `run` is doing.
-    """
-
-    session_id: str
-    root: str
-    roots: tuple[str, ...]
-    editor: Editor
+    permits: Permits
     store: Store
-    inspect: Callable[[Inspection], Awaitable[Verdict]]
-    mode: Callable[[], Mode]
     emit: Callable[[Event], None]
     finished: Callable[[ToolFinished], Awaitable[None]]
-    cancel: Callable[[], None]
     concurrency: int
     stop_on_reject: bool
 
     async def run(self, calls: Sequence[ToolUse], tools: Mapping[str, Tool]) -> None:
         """Run all of `calls`; `finished` hears of each result as soon as it exists."""
-        slots, question = asyncio.Semaphore(self.concurrency), asyncio.Lock()
+        slots, questions = asyncio.Semaphore(self.concurrency), Questions()
         last: dict[str, asyncio.Task[None]] = {}
         async with asyncio.TaskGroup() as group:
             for call in calls:
                 tool = tools[call.name]
                 keys = _keys(tool, call)
                 before = {last[k] for k in keys if k in last}
-                task = group.create_task(self._one(call, tool, before, slots, question))
+                questions.expect(call.id)
+                task = group.create_task(self._one(call, tool, before, slots, questions))
                 last.update(dict.fromkeys(keys, task))
 
     async def _one(
@@ -86,13 +47,15 @@ class Runner:
         tool: Tool,
         before: set[asyncio.Task[None]],
         slots: asyncio.Semaphore,
-        question: asyncio.Lock,
+        questions: Questions,
     ) -> None:
         if before:
             await asyncio.wait(before)
         try:
+            self.permits.check_mode(call)
             prepared = await tool.prepare(call.id, call.input)
-            await self._permit(call, tool, prepared, question)
+            await self.permits.ask(call, tool.spec, prepared, questions)
+            questions.settled(call.id)
             async with slots:
                 outcome = await self._run(call, prepared)
             finished = ToolFinished(_result(call, outcome), outcome.stop_turn, outcome.say)
@@ -111,6 +74,8 @@ class Runner:
         except Exception as error:
             log.exception("tool %s failed", call.name)
             finished = _failed(call, f"{call.name} failed inside: {type(error).__name__}. Try another way.")
+        finally:
+            questions.settled(call.id)
         await self.finished(finished)
 
     async def _run(self, call: ToolUse, prepared: PreparedCall) -> ToolOutcome:
@@ -128,67 +93,6 @@ class Runner:
             if isinstance(steps, AsyncGenerator):
                 await steps.aclose()
         raise ToolError(f"{call.name} ended without a result")
-
-    # ------------------------------------------------------------ permission
-
-    async def _permit(self, call: ToolUse, tool: Tool, prepared: PreparedCall, question: asyncio.Lock) -> None:
-        """Returns when the call may run. Raises Refused or AskCancelled.
-
-        The editor decides about its own tools; only chat mode keeps them from running.
-        """
-        if tool.spec.frontend:
-            if self.mode() is Mode.CHAT:
-                raise Refused(CHAT)
-            return
-        inspection = await self._inspection(call, tool, prepared)
-        verdict = await self.inspect(inspection)
-        if isinstance(verdict, Ask):
-            async with question:
-                # the answer to a question before, or a change of mode, may have settled this one
-                now = await self._inspection(call, tool, prepared)
-                if now != inspection:
-                    verdict = await self.inspect(now)
-                if isinstance(verdict, Ask):
-                    await self._ask(call, prepared, verdict.reason)
-                    return
-        if isinstance(verdict, Deny):
-            raise Refused(verdict.reason)
-
-    async def _inspection(self, call: ToolUse, tool: Tool, prepared: PreparedCall) -> Inspection:
-        rules = tuple(await self.store.rules(self.root))
-        return Inspection(
-            session_id=self.session_id,
-            call=call,
-            spec=tool.spec,
-            access=prepared.access,
-            mode=self.mode(),
-            roots=self.roots,
-            rules=rules,
-        )
-
-    async def _ask(self, call: ToolUse, prepared: PreparedCall, reason: str) -> None:
-        await self.store.flush()
-        rule = pattern(call, prepared.access)
-        ask = PermissionAsk(call, prepared.shown, prepared.locations or call.locations, reason, rule)
-        try:
-            choice = await self.editor.ask_permission(self.session_id, ask)
-        except EditorError as error:
-            raise Refused(f"not run: the user could not be asked for permission ({error})") from None
-        match choice:
-            case Choice.ALLOW_ONCE:
-                return
-            case Choice.ALLOW_ALWAYS:
-                await self.store.add_rule(Rule(self.root, rule, RuleEffect.ALLOW))
-            case Choice.REJECT_ALWAYS:
-                await self.store.add_rule(Rule(self.root, rule, RuleEffect.REJECT))
-                raise Refused(REJECTED, by_user=True)
-            case Choice.REJECT_ONCE:
-                raise Refused(REJECTED, by_user=True)
-            case Choice.CANCELLED:
-                self.cancel()  # before the next question is let through
-                raise AskCancelled
-            case _:
-                assert_never(choice)
 
 
 def _keys(tool: Tool, call: ToolUse) -> frozenset[str]:

@@ -28,7 +28,13 @@ class Command:
     """
 
     def __init__(
-        self, argv: Sequence[str], cwd: str, environment: Mapping[str, str], sink: Callable[[bytes], None]
+        self,
+        argv: Sequence[str],
+        cwd: str,
+        environment: Mapping[str, str],
+        sink: Callable[[bytes], None],
+        *,
+        boxed: bool = False,
     ) -> None:
         self.sink: Callable[[bytes], None] | None = sink
         self.exit_status: int | None = None
@@ -40,7 +46,7 @@ class Command:
         self._lines = b""
         self._waiters: set[asyncio.Future[None]] = set()
         self._loop = asyncio.get_running_loop()
-        self._warden = _start(cwd, environment)
+        self._warden = _start(cwd, environment, boxed=boxed)
         self._control, self._output, self._status = _ends(self._warden)
         self._loop.add_reader(self._output, self._hear_output)
         self._loop.add_reader(self._status, self._hear_status)
@@ -146,10 +152,10 @@ class Command:
         self.gone = True
 
 
-def _start(cwd: str, environment: Mapping[str, str]) -> "subprocess.Popen[bytes]":
+def _start(cwd: str, environment: Mapping[str, str], *, boxed: bool) -> "subprocess.Popen[bytes]":
     try:
         return subprocess.Popen(
-            [sys.executable, "-I", "-S", _WARDEN],
+            [sys.executable, "-I", "-S", _WARDEN, *(("boxed",) if boxed else ())],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -193,12 +199,18 @@ class Commands:
         self._closed = False
 
     def start(
-        self, argv: Sequence[str], cwd: str, environment: Mapping[str, str], sink: Callable[[bytes], None]
+        self,
+        argv: Sequence[str],
+        cwd: str,
+        environment: Mapping[str, str],
+        sink: Callable[[bytes], None],
+        *,
+        boxed: bool = False,
     ) -> Command:
         if self._closed:
             raise ToolError("the session is closed; no command can run")
         self._running = {command for command in self._running if not command.gone}
-        command = Command(argv, cwd, environment, sink)
+        command = Command(argv, cwd, environment, sink, boxed=boxed)
         self._running.add(command)
         return command
 

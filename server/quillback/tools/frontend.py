@@ -1,20 +1,27 @@
 """Calls that the editor carries out. They look like any tool to the loop, but no inspector judges them."""
 
 import json
-from collections.abc import Callable, MutableMapping, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import aclosing
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from quillback.core.frontend import FrontendAnswer, FrontendTool, offered
-from quillback.core.message import FileSeen, Image, JsonObject, Location, ResultPart, Text
+from quillback.core.message import FileSeen, JsonObject, ToolKind
 from quillback.core.model import Sketch, ToolSpec
 from quillback.core.ports import EditorError, Tool, Toolbox, ToolError, ToolOutcome, ToolProgress
 from quillback.tools.call import Prepared, Steps
 from quillback.tools.context import ToolContext
-from quillback.tools.files import digest_of
-from quillback.tools.text import bounded, clean, one_line
+from quillback.tools.files import look
+from quillback.tools.foreign import Foreign, progress_parts
+from quillback.tools.paths import resolve, sketched
+from quillback.tools.text import RESULT_LIMIT, one_line
+from quillback.tools.threads import in_thread
 
-EMPTY = "(no output)"
+TITLE_LENGTH = 120
+LOCATIONS = 100
+TELLS_CONTENT = ("read_file", "write_file")
+"""Server tools after which the agent knows what is in the file."""
 
 
 @frozen
@@ -66,11 +73,11 @@ class EditorTool:
         return Prepared(lambda: self._run(call_id, arguments))
 
     def _describe(self, arguments: JsonObject) -> Sketch:
-        title = self._tool.title or self._tool.name
-        path = arguments.get("path")
-        if not isinstance(path, str) or not path or "\0" in path:
-            return Sketch(title)
-        return Sketch(f"{title} {one_line(path, 100)}", (Location(str(self._context.cwd / path)),))
+        title = one_line(self._tool.title or self._tool.name, TITLE_LENGTH)
+        if self._tool.kind is ToolKind.OTHER and not self._tool.replaces:
+            return Sketch(title)  # its `path` may be anything
+        name, locations = sketched(self._context.cwd, arguments)
+        return Sketch(f"{title} {name}".rstrip(), locations)
 
     async def _run(self, call_id: str, arguments: JsonObject) -> Steps:
         context = self._context
@@ -78,46 +85,45 @@ class EditorTool:
             context.session_id, call_id, self._message_of(call_id), self._tool.name, arguments
         )
         try:
-            async for step in steps:
-                match step:
-                    case ToolProgress():
-                        yield step
-                    case FrontendAnswer():
-                        yield self._outcome(step, arguments)
-                        return
+            async with aclosing(steps):
+                async for step in steps:
+                    match step:
+                        case ToolProgress(shown=shown):
+                            yield ToolProgress(progress_parts(shown))
+                        case FrontendAnswer():
+                            yield await self._outcome(step, arguments)
+                            return
         except EditorError as error:
             raise ToolError(f"the editor could not run {self._tool.name}: {error}") from None
         raise ToolError(f"the editor gave no result for {self._tool.name}")
 
-    def _outcome(self, answer: FrontendAnswer, arguments: JsonObject) -> ToolOutcome:
-        texts = [clean(p.text) for p in answer.content if isinstance(p, Text)]
-        if answer.structured is not None and not any(texts):
-            texts = [json.dumps(answer.structured, ensure_ascii=False, indent=1)]
-        text = bounded("\n".join(t for t in texts if t), self._context.outputs, self.spec.name)
-        images = tuple(p for p in answer.content if isinstance(p, Image))
-        content: tuple[ResultPart, ...] = (Text(text), *images) if text.strip() else (images or (Text(EMPTY),))
-        seen = () if answer.is_error else self._seen(arguments)
+    async def _outcome(self, answer: FrontendAnswer, arguments: JsonObject) -> ToolOutcome:
+        outcome = await in_thread(lambda _: self._read(answer))
+        return outcome if answer.is_error else evolve(outcome, seen=await self._seen(arguments))
+
+    def _read(self, answer: FrontendAnswer) -> ToolOutcome:
+        structured = "" if answer.structured is None else json.dumps(answer.structured, ensure_ascii=False, indent=1)
+        foreign = Foreign(self._context.outputs, self.spec.name)
+        content, shown = foreign.parts(answer.content, structured)
         return ToolOutcome(
             content=content,
             is_error=answer.is_error,
-            shown=answer.shown or content,
-            locations=answer.locations,
-            raw_output=answer.structured,
-            seen=seen,
+            shown=shown,
+            locations=answer.locations[:LOCATIONS],
+            raw_output=answer.structured if len(structured) <= RESULT_LIMIT else None,
         )
 
-    def _seen(self, arguments: JsonObject) -> tuple[FileSeen, ...]:
+    async def _seen(self, arguments: JsonObject) -> tuple[FileSeen, ...]:
         """A tool in place of read_file tells the agent a file's content, so that it may be edited afterwards."""
         path = arguments.get("path")
-        if self._tool.replaces != "read_file" or not isinstance(path, str):
+        if self._tool.replaces not in TELLS_CONTENT or not isinstance(path, str):
             return ()
         try:
-            real = (self._context.cwd / path).resolve(strict=True)
-            if not real.is_file() or not self._context.inside(str(real)):
-                return ()
-            seen = FileSeen(str(real), digest_of(real.read_bytes()))
-        except (OSError, ValueError):
+            target = resolve(self._context, path)
+            state = await look(self._context, target)
+        except ToolError:
             return ()
-        known: MutableMapping[str, str] = self._context.known
-        known[seen.path] = seen.digest
-        return (seen,)
+        if not state.exists:
+            return ()
+        self._context.known[target.real] = state.digest
+        return (FileSeen(target.real, state.digest),)

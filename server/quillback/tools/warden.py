@@ -7,6 +7,9 @@ agent's end of fd 0 closes when the agent dies, however it dies, and that is an 
 fd 0: the argv of the command, NUL between its items, after its length in bytes and a line feed; later any byte or the
 end of the file orders the end. fd 1: becomes the command's output. fd 2: what happened, one line each:
 `started PID`, `failed TEXT`, `exited STATUS` (negative: the signal). It closes when no descendant is left.
+
+With the argument `boxed` the command is a sandbox around another one, which would die with it. So the polite signals
+go to what is inside, and the sandbox ends after it.
 """
 
 import os
@@ -39,7 +42,7 @@ def main() -> None:
         _become(argv)
     os.dup2(os.open(os.devnull, os.O_RDWR), 1)
     _report(f"started {child}")
-    Watch(child, wake, adopts).run()
+    Watch(child, wake, adopts, boxed="boxed" in sys.argv[1:]).run()
     # Not by the usual way: the agent takes the end of fd 2 for the end of this process.
     os._exit(0)
 
@@ -95,10 +98,11 @@ def _report(line: str) -> None:
 class Watch:
     """Waits for the command and its descendants, and ends them when told to."""
 
-    def __init__(self, child: int, wake: int, adopts: bool) -> None:
+    def __init__(self, child: int, wake: int, adopts: bool, *, boxed: bool) -> None:
         self._child = child
         self._wake = wake
         self._adopts = adopts
+        self._boxed = boxed
         self._childless = False
         self._ordered: float | None = None
         self._step = 0
@@ -151,12 +155,13 @@ class Watch:
                 os.killpg(self._child, number)
             return
         found = descendants(os.getpid())
+        spared = self._boxed and number != signal.SIGKILL
         # A group's number is only ours while a descendant is in it.
-        if any(group == self._child for _, group in found):
+        if not spared and any(group == self._child for _, group in found):
             with suppress(OSError):
                 os.killpg(self._child, number)
         for pid, group in found:
-            if group != self._child:
+            if pid != self._child if spared else group != self._child:
                 with suppress(OSError):
                     os.kill(pid, number)
 

@@ -7,15 +7,24 @@ from quillback.edge.connection import Connection
 from quillback.edge.frontend import declared_tools
 from quillback_protocol.acp import JsonObject
 from quillback_protocol.extensions import (
+    SET_FRONTEND_TOOLS,
     FrontendProgressNotification,
     SetFrontendToolsNotification,
     client_declaration,
 )
+from quillback_protocol.jsonrpc import RpcError
 
 log = logging.getLogger(__name__)
 
 
 async def handle_set(connection: Connection, notification: SetFrontendToolsNotification) -> None:
+    """The new list counts from the next step on; one for a session that is not open is dropped."""
+    if notification.session_id is not None:
+        try:
+            connection.session(notification.session_id)
+        except RpcError as error:
+            log.warning("%s: %s", SET_FRONTEND_TOOLS, error.message)
+            return
     declare(connection, notification.tools, notification.session_id)
 
 

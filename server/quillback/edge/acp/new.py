@@ -8,7 +8,7 @@ from quillback_protocol import acp
 
 async def handle(connection: Connection, request: acp.NewSessionRequest) -> acp.NewSessionResponse:
     connection.check_configuration()
-    servers = servers_of(request.mcp_servers)
+    servers = servers_of(connection, request.mcp_servers)
     session = await opened(connection.sessions.new(request.cwd, request.additional_directories, servers))
     declare_in_setup(connection, session.record.id, request.meta)
     return acp.NewSessionResponse(

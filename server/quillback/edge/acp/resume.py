@@ -9,7 +9,7 @@ from quillback_protocol import acp
 
 async def handle(connection: Connection, request: acp.ResumeSessionRequest) -> acp.ResumeSessionResponse:
     connection.check_configuration()
-    servers = servers_of(request.mcp_servers)
+    servers = servers_of(connection, request.mcp_servers)
     opening = connection.sessions.open(request.session_id, request.cwd, request.additional_directories, servers)
     session = await opened(opening)
     declare_in_setup(connection, request.session_id, request.meta)

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from quillback.edge.acp import (
+    audit,
     authenticate,
     cancel,
     close,
@@ -12,6 +13,7 @@ from quillback.edge.acp import (
     initialize,
     list_sessions,
     load,
+    mcp_message,
     new,
     prompt,
     resume,
@@ -19,7 +21,7 @@ from quillback.edge.acp import (
     set_mode,
 )
 from quillback.edge.connection import Connection
-from quillback_protocol.extensions import FRONTEND_PROGRESS, SET_FRONTEND_TOOLS
+from quillback_protocol.extensions import AUDIT, FRONTEND_PROGRESS, MCP_MESSAGE, SET_FRONTEND_TOOLS
 
 REQUESTS: Mapping[str, Callable[[Connection, Any], Awaitable[object]]] = {
     "initialize": initialize.handle,
@@ -33,12 +35,14 @@ REQUESTS: Mapping[str, Callable[[Connection, Any], Awaitable[object]]] = {
     "session/set_mode": set_mode.handle,
     "session/set_config_option": set_config_option.handle,
     "session/prompt": prompt.handle,
+    AUDIT: audit.handle,
 }
 
 NOTIFICATIONS: Mapping[str, Callable[[Connection, Any], Awaitable[None]]] = {
     "session/cancel": cancel.handle,
     SET_FRONTEND_TOOLS: frontend_tools.handle_set,
     FRONTEND_PROGRESS: frontend_tools.handle_progress,
+    MCP_MESSAGE: mcp_message.handle,
 }
 
 CANCELS: Mapping[str, Callable[[Connection, Any], None]] = {
