@@ -1,6 +1,7 @@
 """Entry point. A server answers `initialize` first and imports the rest of the program afterwards."""
 
 import os
+import signal
 import sys
 
 
@@ -16,14 +17,20 @@ def main() -> int:
 
 def _serve() -> int:
     parent = os.getppid()
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, _leave)  # until the server takes them over: nothing has begun that could be lost
     from quillback.edge.handshake import first_exchange
 
-    handshake = first_exchange(0, 1)
+    handshake = first_exchange(0, 1, parent)
     if handshake.eof and not handshake.rest.strip():
         return 0
     from quillback.app import serve_acp
 
     return serve_acp(handshake, parent)
+
+
+def _leave(*_: object) -> None:
+    os._exit(0)
 
 
 if __name__ == "__main__":

@@ -9,13 +9,14 @@ from collections.abc import Callable, Iterable, Mapping
 from attrs import define, evolve, field
 
 from quillback.core.event import Grown, Growth, PartClosed, PartGrew, PartOpened
-from quillback.core.message import Part, RedactedThinking, Text, Thinking, ToolUse
+from quillback.core.message import JsonObject, Part, RedactedThinking, Text, Thinking, ToolUse
 from quillback.core.model import (
     BlockStopped,
     InputDelta,
     ProviderEvent,
     RedactedStarted,
     SignatureDelta,
+    Sketch,
     StreamStarted,
     StreamStopped,
     StreamStopping,
@@ -26,7 +27,8 @@ from quillback.core.model import (
     ToolSpec,
     ToolUseStarted,
 )
-from quillback.core.validate import InputError, check, parse_input
+from quillback.core.text import one_line
+from quillback.core.validate import InputError, as_json, check, parse_input
 
 NewId = Callable[[str], str]
 """Gives a new id with a prefix: time-sortable and unique."""
@@ -36,12 +38,15 @@ CUT = "the call was cut off before its input was complete, so it was not run; se
 
 @define
 class _Block:
+    """`whole` is an input that came with the block's start, for calls that stream none."""
+
     position: int
     part: Part
     pieces: list[str] = field(factory=list)
     signature: str = ""
     held: str = ""
     open: bool = True
+    whole: JsonObject | None = None
 
 
 def join_surrogates(text: str) -> tuple[str, str]:
@@ -105,7 +110,7 @@ class Assembler:
                         self._blocks[index].signature += signature
                 case TextStarted() | ThinkingStarted() | RedactedStarted() | ToolUseStarted():
                     out += self._start(event)
-        return out
+        return _joined(out)
 
     def finish(self, *, cut: bool) -> list[Grown]:
         """Close what is still open. `cut` says that the reply ended before its time."""
@@ -144,6 +149,7 @@ class Assembler:
                 growth, first = Growth.THOUGHT, ""
             case ToolUseStarted(index=index):
                 block = self._open(index, self._call(event))
+                block.whole = event.input
                 growth, first = Growth.INPUT, ""
         out.append(PartOpened(self.message_id, block.position, block.part))
         if first:
@@ -152,10 +158,10 @@ class Assembler:
 
     def _call(self, event: ToolUseStarted) -> ToolUse:
         spec = self._tools.get(event.name)
-        call = ToolUse(id=self._new_id("call"), provider_id=event.id, name=event.name, input=event.input or {})
+        call = ToolUse(id=self._new_id("call"), provider_id=event.id, name=event.name)
         if spec is None:
-            return evolve(call, title=event.name or "(no name)")
-        return evolve(call, title=spec.describe(call.input).title, kind=spec.kind)
+            return evolve(call, title=one_line(event.name) or "(no name)")
+        return evolve(call, title=_sketch(spec, {}).title, kind=spec.kind)
 
     def _open(self, index: int, part: Part) -> _Block:
         block = _Block(len(self._order), part)
@@ -177,10 +183,6 @@ class Assembler:
 
     def _grow(self, out: list[Grown], block: _Block, text: str, growth: Growth) -> None:
         block.pieces.append(text)
-        last = out[-1] if out else None
-        if isinstance(last, PartGrew) and last.index == block.position:
-            out[-1] = evolve(last, text=last.text + text)
-            return
         run = block.part.run_id if isinstance(block.part, Text | Thinking) else ""
         supersedes: tuple[str, ...] = ()
         if run and run not in self.runs:
@@ -200,7 +202,7 @@ class Assembler:
             self._grow(out, block, "\ufffd", Growth.INPUT if isinstance(block.part, ToolUse) else growth)
         part = self._current(block)
         block.open = False
-        block.part = self._checked(part, cut=cut) if isinstance(part, ToolUse) else part
+        block.part = self._checked(part, block.whole, cut=cut) if isinstance(part, ToolUse) else part
         return [*out, PartClosed(self.message_id, block.position, block.part)]
 
     def _current(self, block: _Block) -> Part:
@@ -216,21 +218,24 @@ class Assembler:
             case part:
                 return part
 
-    def _checked(self, call: ToolUse, *, cut: bool) -> ToolUse:
+    def _checked(self, call: ToolUse, whole: JsonObject | None, *, cut: bool) -> ToolUse:
         """The call with its parsed input, or with the problem that keeps it from running."""
         if cut:
             return evolve(call, input={}, problem=CUT)
         try:
-            arguments = dict(call.input) if call.input and not call.raw.strip() else parse_input(call.raw)
+            arguments = parse_input(call.raw if call.raw.strip() or not whole else as_json(whole))
         except InputError as error:
             return evolve(call, input={}, problem=str(error))
         spec = self._tools.get(call.name)
         if spec is None:
             known = ", ".join(sorted(self._tools)) or "none"
             return evolve(
-                call, input=arguments, raw="", problem=f"there is no tool {call.name!r}; the tools are: {known}"
+                call,
+                input=arguments,
+                raw="",
+                problem=f"there is no tool {one_line(call.name)!r}; the tools are: {known}",
             )
-        sketch = spec.describe(arguments)
+        sketch = _sketch(spec, arguments)
         problem = check(arguments, spec.input_schema)
         return evolve(
             call,
@@ -241,3 +246,29 @@ class Assembler:
             kind=spec.kind,
             locations=sketch.locations,
         )
+
+
+def _sketch(spec: ToolSpec, arguments: JsonObject) -> Sketch:
+    """How the call is announced; a tool that cannot tell is announced by its name."""
+    try:
+        sketch = spec.describe(arguments)
+    except Exception:  # the input is the model's, and a title must not end the turn
+        return Sketch(spec.name)
+    return evolve(sketch, title=one_line(sketch.title) or spec.name)
+
+
+def _joined(grown: Iterable[Grown]) -> list[Grown]:
+    """Adjacent deltas of one part as one. Each is joined once: thousands may come in one read."""
+    out: list[Grown] = []
+    pieces: list[str] = []
+    for event in [*grown, None]:
+        last = out[-1] if out else None
+        if isinstance(event, PartGrew) and isinstance(last, PartGrew) and event.index == last.index:
+            pieces.append(event.text)
+            continue
+        if isinstance(last, PartGrew) and pieces:
+            out[-1] = evolve(last, text="".join((last.text, *pieces)))
+        pieces = []
+        if event is not None:
+            out.append(event)
+    return out

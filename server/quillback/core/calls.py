@@ -13,14 +13,17 @@ class Calls:
         self.stop_turn = False
         self.say = ""
         self._due = due
+        self._open = {call.id: call for call in due}
         self._tools = tools
         self._repetition = repetition
         self._answered: dict[str, ToolResult] = {}
         self.refused: list[tuple[ToolUse, str]] = []  # one repetition too many, and why
+        self.begun: set[str] = set()
 
     def start(self) -> list[ToolResult]:
         """Sort out what may run; the results of what may not."""
         results: list[ToolResult] = []
+        to_run: list[ToolUse] = []
         for call in self._due:
             problem = call.problem
             if not problem:
@@ -30,18 +33,19 @@ class Calls:
             if problem:
                 results.append(error_result(call, problem))
             else:
-                self.to_run = (*self.to_run, call)
+                to_run.append(call)
+        self.to_run = tuple(to_run)
         return results
 
     def answer(self, result: ToolResult) -> bool:
         """Take a result; False for one of no open call, which changes nothing."""
-        if result.call_id in self._answered or result.call_id not in {c.id for c in self._due}:
+        if self._open.pop(result.call_id, None) is None:
             return False
         self._answered[result.call_id] = result
         return True
 
     def unanswered(self) -> list[ToolUse]:
-        return [c for c in self._due if c.id not in self._answered]
+        return list(self._open.values())
 
     def repeats(self) -> str:
         """Close the step: the titles of its calls when it was one of too many equal steps."""

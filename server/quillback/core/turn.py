@@ -22,6 +22,7 @@ from quillback.core.event import (
 )
 from quillback.core.message import Message, MessageState, Part, Role, Text, ToolResult, ToolUse, Usage
 from quillback.core.model import Failure, ProviderError, ToolSpec
+from quillback.core.repair import INTERRUPTED
 from quillback.core.repetition import Repetition
 from quillback.core.reply import Decision, Next, decide
 from quillback.core.request import Reductions, build_request, reduction
@@ -41,12 +42,14 @@ from quillback.core.turn_types import (
     RunTools,
     Setup,
     StepBegan,
+    ToolBegan,
     ToolFinished,
     Wait,
     Waited,
 )
 
 CANCELLED_CALL = "cancelled before it finished; it may have had effects"
+CANCELLED_EARLY = "cancelled before it ran; nothing was changed"
 NOT_RUN = "not run: the turn ended first"
 CUT_REPLY = "not run: the reply was cut off"
 
@@ -122,12 +125,16 @@ class Turn:
             case Waited():
                 self._go(Signal.WAITED)
                 return []
+            case ToolBegan(call_id=call_id):
+                self._step.calls.begun.add(call_id)
+                return []
             case ToolFinished():
                 return self._tool_finished(given)
             case Cancel():
-                return self._end_early(Signal.CANCELLED, StopReason.CANCELLED, CANCELLED_CALL)
+                return self._end_early(Signal.CANCELLED, StopReason.CANCELLED, CANCELLED_EARLY, CANCELLED_CALL)
             case Crash(message=message, kind=kind):
-                return self._end_early(Signal.CRASHED, StopReason.END_TURN, NOT_RUN, error=message, kind=kind)
+                reason = StopReason.END_TURN
+                return self._end_early(Signal.CRASHED, reason, NOT_RUN, INTERRUPTED, error=message, kind=kind)
 
     # ------------------------------------------------------------ step
 
@@ -149,7 +156,7 @@ class Turn:
         if self._counts.steps >= limits.max_steps:
             return f"Stopped after {limits.max_steps} steps, the limit of one turn. Send another prompt to go on."
         if limits.max_cost is not None and self._cost >= limits.max_cost:
-            return f"Stopped: this turn has cost ${self._cost:.2f}, and the limit is ${limits.max_cost:.2f}."
+            return f"Stopped: this turn has cost ${self._cost:.4f}, and the limit is ${limits.max_cost:.4f}."
         if limits.max_duration is not None and elapsed >= limits.max_duration:
             return f"Stopped after {elapsed:.0f} seconds; the limit of one turn is {limits.max_duration:.0f}."
         return ""
@@ -188,11 +195,11 @@ class Turn:
         if not attempt.stop_reason:
             text = "The model's service ended its reply before it was complete."
             return self._request_failed(ProviderError(Failure.INCOMPLETE, text))
-        self._step.attempt = None
         out, message = attempt.complete()
-        self._account(message)
         counts = self._counts
         decision = decide(message, counts.empty, counts.max_tokens, counts.pauses)
+        self._account(message)
+        self._step.attempt = None  # only now: if anything above fails, the attempt is still there to be kept
         counts.empty = counts.empty + 1 if decision.next is Next.EMPTY else 0
         counts.max_tokens = counts.max_tokens + 1 if message.finish_reason == "max_tokens" else 0
         counts.pauses = counts.pauses + 1 if decision.next is Next.GO_ON else 0
@@ -295,9 +302,14 @@ class Turn:
             return []
         return [self._append(self._message(Role.TOOL, (result,)))]
 
-    def _answer_open(self, text: str) -> list[Event]:
-        """An error result for each call of the step that has none."""
-        return [e for call in self._step.calls.unanswered() for e in self._answer(error_result(call, text))]
+    def _answer_open(self, text: str, begun: str = "") -> list[Event]:
+        """An error result for each call of the step that has none: `begun` for those that had begun to run."""
+        calls = self._step.calls
+        return [
+            event
+            for call in calls.unanswered()
+            for event in self._answer(error_result(call, begun if call.id in calls.begun else text))
+        ]
 
     def _calls_done(self) -> list[Event]:
         calls = self._step.calls
@@ -315,10 +327,10 @@ class Turn:
     # ------------------------------------------------------------ end
 
     def _end_early(
-        self, signal: Signal, reason: StopReason, unanswered: str, *, error: str = "", kind: str = ""
+        self, signal: Signal, reason: StopReason, unanswered: str, begun: str, *, error: str = "", kind: str = ""
     ) -> list[Event]:
         out = self._keep_partial(unanswered) if self.state is State.REQUESTING else []
-        out += self._answer_open(unanswered)
+        out += self._answer_open(unanswered, begun)
         return out + self._finish(signal, reason, error, kind)
 
     def _stop(self, signal: Signal, reason: StopReason, *, say: str) -> list[Event]:

@@ -107,6 +107,13 @@ class Waited:
 
 
 @frozen
+class ToolBegan:
+    """A call runs from now on: it may have effects."""
+
+    call_id: str
+
+
+@frozen
 class ToolFinished:
     """`stop_turn` says that nothing follows this step but `say`, shown to the user."""
 
@@ -128,4 +135,4 @@ class Crash:
     kind: str = "internal"
 
 
-Input = StepBegan | Received | ReplyEnded | RequestFailed | Waited | ToolFinished | Cancel | Crash
+Input = StepBegan | Received | ReplyEnded | RequestFailed | Waited | ToolBegan | ToolFinished | Cancel | Crash

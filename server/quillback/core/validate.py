@@ -60,6 +60,14 @@ def parse_input(raw: str) -> dict[str, object]:
     return value
 
 
+def as_json(value: JsonObject) -> str:
+    """`value` as a model would have streamed it. Raises InputError for what has no JSON form."""
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InputError(f"the input is not valid JSON: {error}") from None
+
+
 def check(value: object, schema: JsonObject, path: str = "") -> str:
     """The first way in which `value` does not fit `schema`, or an empty string. Odd schemas ask nothing."""
     problem = _check_type(value, schema, path) or _check_limits(value, schema, path)

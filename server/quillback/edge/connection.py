@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Awaitable, Callable, Iterable
 
-from attrs import define, field
+from attrs import define, evolve, field
 
 from quillback.core.mcp_server import McpServer
 from quillback.core.ports import StoreError
@@ -12,9 +12,10 @@ from quillback.edge.editor import AcpEditor
 from quillback.edge.frontend import declared_tools
 from quillback.session.pipe import EventPipe
 from quillback.session.registry import BadDirectoryError, Sessions, UnknownSessionError
-from quillback.session.session import Session
+from quillback.session.session import ClosedError, Session
 from quillback_protocol import acp
 from quillback_protocol.extensions import client_declaration
+from quillback_protocol.framing import EncodeError
 from quillback_protocol.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, RESOURCE_NOT_FOUND, RpcError
 from quillback_protocol.peer import Peer
 
@@ -62,9 +63,19 @@ class Connection:
     async def show(self, session_id: str, updates: Iterable[acp.SessionUpdate]) -> None:
         """Send updates in order; waits while the client is behind."""
         for update in updates:
-            self.peer.notify("session/update", acp.SessionNotification(session_id, update))
+            self._notify(session_id, update)
         if self.peer.buffered > BEHIND:
             await self.peer.drain()
+
+    def _notify(self, session_id: str, update: acp.SessionUpdate) -> None:
+        """One update that has no JSON form must cost neither the turn nor the rest of a replay."""
+        try:
+            self.peer.notify("session/update", acp.SessionNotification(session_id, update))
+        except EncodeError:
+            log.exception("%s has no JSON form", type(update).__name__)
+            if isinstance(update, acp.ToolCall | acp.ToolCallUpdate):
+                bare = evolve(update, raw_input=None, raw_output=None)
+                self.peer.notify("session/update", acp.SessionNotification(session_id, bare))
 
     def session(self, session_id: str) -> Session:
         """An open session. Raises RpcError -32002."""
@@ -87,7 +98,7 @@ async def opened(session: Awaitable[Session]) -> Session:
         raise unknown_session(error.session_id) from None
     except BadDirectoryError as error:
         raise RpcError(INVALID_PARAMS, str(error)) from None
-    except StoreError as error:
+    except (StoreError, ClosedError) as error:
         raise RpcError(INTERNAL_ERROR, str(error)) from None
 
 

@@ -5,6 +5,7 @@
 
 import json
 import os
+import select
 from collections.abc import Mapping
 
 from quillback import __version__
@@ -14,6 +15,7 @@ META_KEY = "quillback.dev"
 METHODS = ("_quillback/audit", "_quillback/frontend_tools/set", "_quillback/tool/progress", "_quillback/tool/call")
 """Our own methods that are served or called."""
 READ_SIZE = 65536
+PARENT_SECONDS = 1.0
 Json = dict[str, object]
 
 
@@ -76,11 +78,11 @@ def is_plain_initialize(message: object) -> bool:
     return type(version) is int and 0 <= version <= 65535 and isinstance(capabilities, dict | None)
 
 
-def first_exchange(stdin: int, stdout: int) -> Handshake:
-    """Read the first line and answer it if it is a plain initialize."""
+def first_exchange(stdin: int, stdout: int, parent: int) -> Handshake:
+    """Read the first line and answer it if it is a plain initialize. The input ends when `parent` is gone, too."""
     data = b""
     while b"\n" not in data.lstrip():
-        chunk = os.read(stdin, READ_SIZE)
+        chunk = _read(stdin, parent)
         if not chunk:
             return Handshake(data, eof=True)
         data += chunk
@@ -100,6 +102,14 @@ def first_exchange(stdin: int, stdout: int) -> Handshake:
     answer = {"jsonrpc": "2.0", "id": message["id"], "result": initialize_result(message["params"])}
     _write_all(stdout, json.dumps(answer, separators=(",", ":")).encode() + b"\n")
     return Handshake(rest, message["params"])
+
+
+def _read(stdin: int, parent: int) -> bytes:
+    """What comes next. An editor that was killed may leave the pipe open in another process's hands."""
+    while not select.select([stdin], [], [], PARENT_SECONDS)[0]:
+        if os.getppid() != parent:
+            return b""
+    return os.read(stdin, READ_SIZE)
 
 
 def _write_all(fd: int, data: bytes) -> None:

@@ -22,6 +22,9 @@ from quillback.core.model import (
 _COUNTS = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
 _NOTHING: JsonObject = {}
 
+MOST_TOKENS = 2**53
+"""No honest count is larger, and larger ones cannot be multiplied by a price."""
+
 
 class EventReader:
     """One reply. `stopped` is set by message_stop; `stop_reason` stays empty until the provider gave one."""
@@ -98,7 +101,7 @@ class EventReader:
         for name in _COUNTS:
             value = usage.get(name)
             if isinstance(value, int) and not isinstance(value, bool) and value > 0:
-                self._counts[name] = value
+                self._counts[name] = min(value, MOST_TOKENS)
 
     def _usage(self) -> Usage | None:
         if not self._counts:

@@ -15,9 +15,10 @@ from quillback.core.event import (
     PartClosed,
     PartGrew,
     PartOpened,
+    ToolStarted,
     TurnCompleted,
 )
-from quillback.core.model import ModelRequest, ProviderError, ToolSpec
+from quillback.core.model import ModelRequest, ProviderError
 from quillback.core.ports import Provider, Store, StoreError, Tool, Toolbox
 from quillback.core.reply import KNOWN
 from quillback.core.turn import Turn
@@ -35,6 +36,7 @@ from quillback.core.turn_types import (
     RequestFailed,
     RunTools,
     StepBegan,
+    ToolBegan,
     ToolFinished,
     Wait,
     Waited,
@@ -83,7 +85,6 @@ class Driver:
 
     def cancel(self) -> None:
         self.feed(Cancel())
-        self._pipe.never_full()
         if self._work is not None:
             self._work.cancel()
         if not self._cancelled.done():
@@ -92,9 +93,15 @@ class Driver:
     def feed(self, given: Input) -> None:
         self._emit(self._turn.feed(given))
 
+    @property
+    def ended(self) -> bool:
+        return self._turn.state is State.ENDED
+
     def show(self, event: Event) -> None:
         """Pass on what a running tool reports; nothing is shown of a call that was closed already."""
-        if self._turn.state is not State.ENDED:
+        if isinstance(event, ToolStarted):
+            self.feed(ToolBegan(event.call.id))
+        if not self.ended:
             self._pipe.put(event)
 
     async def tool_finished(self, finished: ToolFinished) -> None:
@@ -128,7 +135,7 @@ class Driver:
         await self._store.flush()
         await self._toolbox.ready()
         self._tools = {t.spec.name: t for t in self._toolbox.tools()}
-        specs: tuple[ToolSpec, ...] = tuple(t.spec for t in self._tools.values())
+        specs = tuple(t.spec for t in self._tools.values())
         self.feed(StepBegan(specs, asyncio.get_running_loop().time() - self._started))
 
     async def _call_model(self, request: ModelRequest) -> None:
@@ -171,13 +178,11 @@ class Driver:
     def _failed(self, error: BaseException) -> None:
         """The step failed for no fault of the model's service or of a tool."""
         causes = list(_leaves(error))
-        unsaved = next((e for e in causes if isinstance(e, StoreError)), None)
-        if unsaved is not None:
-            self.feed(Crash(str(unsaved), "store"))
+        if unsaved := [e for e in causes if isinstance(e, StoreError)]:
+            self.feed(Crash(str(unsaved[0]), "store"))
             return
         log.error("the turn failed inside", exc_info=error)
-        name = type(causes[0]).__name__
-        self.feed(Crash(f"Quillback failed inside ({name}); its log says more. Send the prompt again."))
+        self.feed(Crash(f"Quillback failed inside ({type(causes[0]).__name__}); see its log. Send the prompt again."))
 
     async def _settle(self, work: asyncio.Task[None]) -> None:
         """Give cancelled work a moment to clean up; it may go on with that behind the answer."""

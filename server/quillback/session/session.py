@@ -14,6 +14,7 @@ from quillback.core.mcp_server import McpServer
 from quillback.core.message import Message, MessageState, Notice, Part, Role, Severity
 from quillback.core.model import Model, ProviderError, Thinking
 from quillback.core.ports import Editor, Mode, SessionRecord, StoreError
+from quillback.core.text import one_line
 from quillback.core.turn import Turn, next_seq
 from quillback.core.turn_types import Setup
 from quillback.session.attachments import with_linked_files
@@ -261,7 +262,7 @@ class Session:
 
     def _note(self, text: str) -> None:
         """Tell the user, in the running turn or in the next one."""
-        if self._driver is None:
+        if self._driver is None or self._driver.ended:
             self._notes.append(text)
         else:
             self._driver.show(Noticed(self._services.new_id("msg"), text, Severity.WARNING))
@@ -293,9 +294,8 @@ class Session:
 
     def _entitle(self, prompt: Message, pipe: EventPipe) -> None:
         """The first prompt with words gives the session its title."""
-        words = " ".join(prompt.text().split())
-        if not self.record.title and words:
-            title = words if len(words) <= TITLE_LENGTH else words[: TITLE_LENGTH - 1].rstrip() + "…"
+        title = "" if self.record.title else one_line(prompt.text(), TITLE_LENGTH)
+        if title:
             self._change(evolve(self.record, title=title))
             pipe.put(Retitled(title))
 

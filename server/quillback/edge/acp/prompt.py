@@ -2,13 +2,16 @@
 
 from quillback.core.event import StopReason, TurnCompleted
 from quillback.core.model import Failure
+from quillback.core.text import one_line
 from quillback.edge.connection import Connection
 from quillback.edge.convert import prompt_parts
+from quillback.session.pipe import EventPipe
 from quillback.session.session import BusyError, ClosedError
 from quillback_protocol import acp
 from quillback_protocol.extensions import PromptResult, TurnUsage, to_meta
 from quillback_protocol.jsonrpc import AUTH_REQUIRED, INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, RpcError
 
+ERROR_LENGTH = 2_000
 LOGIN_HELPS = {Failure.NO_CREDENTIALS.value, Failure.AUTHENTICATION.value}
 
 
@@ -21,17 +24,33 @@ async def handle(connection: Connection, request: acp.PromptRequest) -> acp.Prom
     except (BusyError, ClosedError) as error:
         raise RpcError(INVALID_REQUEST, str(error)) from None
     connection.prompts[id(request)] = session, pipe
-    view = connection.view()
-    completed = TurnCompleted(StopReason.CANCELLED)
     try:
-        async for event in pipe:
-            if isinstance(event, TurnCompleted):
-                completed = event
-            await connection.show(request.session_id, view.live(event))
+        completed = await _show(connection, request.session_id, pipe)
+    except Exception:
+        # what cannot be shown must not go on unseen
+        session.withdraw(pipe)
+        await _completed(pipe)
+        raise
     finally:
         pipe.never_full()
         del connection.prompts[id(request)]
     return _answer(connection, completed)
+
+
+async def _show(connection: Connection, session_id: str, pipe: EventPipe) -> TurnCompleted:
+    """Send the turn's updates; its last event."""
+    view = connection.view()
+    completed = TurnCompleted(StopReason.CANCELLED)
+    async for event in pipe:
+        if isinstance(event, TurnCompleted):
+            completed = event
+        await connection.show(session_id, view.live(event))
+    return completed
+
+
+async def _completed(pipe: EventPipe) -> None:
+    async for _ in pipe:
+        pass
 
 
 def withdraw(connection: Connection, request: acp.PromptRequest | None) -> None:
@@ -46,7 +65,11 @@ def _answer(connection: Connection, completed: TurnCompleted) -> acp.PromptRespo
     if completed.error:
         login = completed.error_kind in LOGIN_HELPS and connection.auth_methods
         code = AUTH_REQUIRED if login else INTERNAL_ERROR
-        raise RpcError(code, completed.error, {"kind": completed.error_kind, "details": completed.error})
+        raise RpcError(
+            code,
+            one_line(completed.error, ERROR_LENGTH),
+            {"kind": completed.error_kind, "details": one_line(completed.error, ERROR_LENGTH)},
+        )
     usage = TurnUsage(completed.input_tokens, completed.output_tokens, completed.cost)
-    told = PromptResult(completed.message_id, completed.text, usage)
-    return acp.PromptResponse(acp.StopReason(completed.stop_reason.value), meta=to_meta(told))
+    result = PromptResult(completed.message_id, completed.text, usage)
+    return acp.PromptResponse(acp.StopReason(completed.stop_reason.value), meta=to_meta(result))
