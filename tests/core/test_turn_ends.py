@@ -7,9 +7,8 @@ from quillback.core.event import MessageEnded, StopReason
 from quillback.core.message import MessageState, Role, Text, ToolResult
 from quillback.core.repair import INTERRUPTED
 from quillback.core.turn import CANCELLED_CALL, CANCELLED_EARLY, NOT_RUN
-from quillback.core.turn_types import ToolBegan
 from quillback.core.turn_table import State
-from quillback.core.turn_types import Limits, StepBegan
+from quillback.core.turn_types import Limits, StepBegan, ToolBegan
 from support.replies import call, partial, say, think
 from support.turn_kit import Play, failure, parts_sent, text_of
 

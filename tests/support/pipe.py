@@ -29,7 +29,7 @@ class Pipe:
             self.process.stdin.write(line + b"\n")
         await self.process.stdin.drain()
 
-    async def line(self, seconds: float = 20.0) -> Any:  # noqa: ANN401 - whatever the line holds
+    async def line(self, seconds: float = 20.0) -> Any:
         """The next line as JSON. Raises EOFError at the end of the output."""
         assert self.process.stdout is not None
         line = await asyncio.wait_for(self.process.stdout.readline(), seconds)
