@@ -83,8 +83,12 @@ def test_secrets_do_not_show_in_the_repr(tmp_path):
 def test_nothing_found_says_what_to_do(tmp_path):
     with pytest.raises(CredentialsError) as failed:
         resolve_api_key(settings(tmp_path))
-    for hint in ("quillback login", "ANTHROPIC_API_KEY", "api_key_command", str(tmp_path / "config.toml")):
+    for hint in ("ANTHROPIC_API_KEY", "api_key_command", str(tmp_path / "config.toml")):
         assert hint in str(failed.value)
+    assert "quillback login" not in str(failed.value), "there is no keyring to log in to"
+    keyring.set_keyring(MemoryKeyring())
+    with pytest.raises(CredentialsError, match="Run `quillback login`, or set ANTHROPIC_API_KEY"):
+        resolve_api_key(settings(tmp_path))
 
 
 def test_other_servers_need_no_key_and_never_get_the_kept_one(tmp_path, kept):

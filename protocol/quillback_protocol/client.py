@@ -1,7 +1,7 @@
 """A headless ACP client over real pipes: drive any agent from Python or from a test."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -49,9 +49,21 @@ class PromptTurn:
 
     @property
     def text(self) -> str:
-        """All agent text of the turn so far."""
-        chunks = (update["content"] for update in self.updates if update["sessionUpdate"] == "agent_message_chunk")
-        return "".join(content["text"] for content in chunks if content["type"] == "text")
+        """All agent text of the turn so far, as it came: nothing is put between one message and the next."""
+        return "".join(text for _, text in self._texts())
+
+    @property
+    def messages(self) -> list[str]:
+        """The agent's text so far, message by message. Where an agent gives no `messageId`, all of it is one."""
+        texts: dict[str | None, str] = {}
+        for message_id, text in self._texts():
+            texts[message_id] = texts.get(message_id, "") + text
+        return list(texts.values())
+
+    def _texts(self) -> Iterator[tuple[str | None, str]]:
+        for update in self.updates:
+            if update["sessionUpdate"] == "agent_message_chunk" and update["content"]["type"] == "text":
+                yield update.get("messageId"), update["content"]["text"]
 
     async def finished(self) -> "PromptTurn":
         """Wait for the answer. Raises RemoteError or ConnectionClosedError; cancelling it cancels the request."""

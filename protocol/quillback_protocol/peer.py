@@ -190,6 +190,11 @@ class Peer:
         """Wait until the other side has taken most of what was written."""
         await self._transport.drain()
 
+    @property
+    def running(self) -> int:
+        """How many handlers run, those of notifications included."""
+        return len(self._tasks)
+
     async def idle(self) -> None:
         """Wait until no handler runs, the caller's own apart."""
         while others := self._tasks - {asyncio.current_task()}:
@@ -204,6 +209,13 @@ class Peer:
         self._outgoing.fail_all(reason)
         for task in self._tasks - {asyncio.current_task()}:
             task.cancel()
+
+    def give_up(self, error: RpcError) -> None:
+        """Answer every request that still runs with `error`, and cancel its handler."""
+        for running in list(self._incoming.values()):
+            self._answer(running, ErrorResponse(running.request.id, error.error))
+            if running.task is not None:
+                running.task.cancel()
 
     async def aclose(self, reason: str = "the connection is closed") -> None:
         """`close`, and wait until every handler has ended."""

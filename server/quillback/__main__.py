@@ -16,17 +16,33 @@ def main() -> int:
 
 
 def _serve() -> int:
+    from quillback.edge import fds
+
     parent = os.getppid()
+    if wrong := fds.unusable():
+        return _failed(wrong)
+    if sys.stderr and os.isatty(0):
+        print("Waiting for an editor on standard input; Ctrl-D ends.", file=sys.stderr, flush=True)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, _leave)  # until the server takes them over: nothing has begun that could be lost
-    from quillback.edge.handshake import first_exchange
+    from quillback.edge.handshake import first_exchange, refuse
 
     handshake = first_exchange(0, 1, parent)
     if handshake.eof and not handshake.rest.strip():
         return 0
-    from quillback.app import serve_acp
-
+    try:
+        from quillback.app import serve_acp
+    except Exception as error:
+        _failed(f"cannot start, its installation is broken: {type(error).__name__}: {error}")
+        refuse(0, 1, handshake.rest, "Quillback cannot start, its installation is broken; its standard error says more")
+        return 1
     return serve_acp(handshake, parent)
+
+
+def _failed(why: str) -> int:
+    if sys.stderr:
+        print(f"quillback: {why}", file=sys.stderr, flush=True)
+    return 1
 
 
 def _leave(*_: object) -> None:

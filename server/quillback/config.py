@@ -14,6 +14,7 @@ from quillback.config_file import ConfigFile, read_config
 from quillback.config_servers import read_servers
 from quillback.config_values import (
     Parser,
+    PartlyRefused,
     Refused,
     api_version,
     choice,
@@ -50,9 +51,9 @@ class OnReject(StrEnum):
 
 
 class Sandbox(StrEnum):
+    """There is none yet; the setting is known so that nobody believes to have one."""
+
     OFF = "off"
-    WORKSPACE = "workspace"
-    WORKSPACE_OFFLINE = "workspace-offline"
 
 
 class LogLevel(StrEnum):
@@ -69,7 +70,7 @@ class Settings:
     An empty `model` means the catalog's default. `models` holds the tables `[models."ID"]` as they stand in the
     file, for the catalog to read. `secret_env` are variables that commands do not get, besides keys of model services.
     `problems` are sentences for the user, one for each setting that was not taken. `sources` says for each field that
-    was set where that is: a variable, or `file:line`.
+    was set, each `models."ID"` and each `models."ID".KEY`, where that is: a variable, or `file:line`.
     """
 
     home: Path
@@ -107,10 +108,6 @@ class Settings:
     @property
     def database(self) -> Path:
         return self.home / "quillback.db"
-
-    @property
-    def logs(self) -> Path:
-        return self.home / "logs"
 
     @property
     def adversary(self) -> Path:
@@ -166,7 +163,7 @@ _KEYS = (
     _Key("on_reject", choice(OnReject)),
     _Key("tool_concurrency", whole(1, 64)),
     _Key("shell_in_editor", flag),
-    _Key("sandbox", choice(Sandbox)),
+    _Key("sandbox", choice(Sandbox, "; no other is available yet")),
     _Key("secret_env", variables),
     _Key("log_level", choice(LogLevel), "QUILLBACK_LOG"),
     _Key("anthropic.api_key", secret, "ANTHROPIC_API_KEY", private=True),
@@ -239,7 +236,11 @@ def _from_file(file: ConfigFile, problems: list[str]) -> dict[str, Any]:
             _take(known[path], value, f"{file.place(*path)}: {dotted}", values, problems)
         else:
             problems.append(f"{file.place(*path)}: {dotted}: no such key{_suggestion(dotted)}")
-    values["models"] = _models(file, problems)
+    values["models"] = models = _models(file, problems)
+    sources = values.setdefault(_SOURCES, {})
+    for name, table in models.items():
+        sources[f'models."{name}"'] = file.place("models", name)
+        sources |= {f'models."{name}".{key}': file.place("models", name, key) for key in table}
     values["mcp_servers"] = _servers(file, problems)
     return values
 
@@ -275,12 +276,19 @@ def _servers(file: ConfigFile, problems: list[str]) -> tuple[McpServer, ...]:
 
 
 def _take(key: _Key, raw: object, place: str, values: dict[str, Any], problems: list[str]) -> None:
+    """A blank text is no value."""
     try:
-        values[key.field] = key.parse(raw)
-        values.setdefault(_SOURCES, {})[key.field] = place.removesuffix(f": {key.name}")
+        value = key.parse(raw)
     except Refused as refused:
         shown = "the value" if key.private else describe(raw)
         problems.append(f"{place}: {shown} is not allowed; use {refused}")
+        return
+    except PartlyRefused as refused:
+        value = refused.kept
+        problems += [f"{place}: {fault}" for fault in refused.faults]
+    if value != "":
+        values[key.field] = value
+        values.setdefault(_SOURCES, {})[key.field] = place.removesuffix(f": {key.name}")
 
 
 def _suggestion(dotted: str) -> str:

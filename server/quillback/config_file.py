@@ -7,6 +7,7 @@ from pathlib import Path
 from attrs import frozen
 
 Table = dict[str, object]
+_NOTHING = "the whole file is not used until this is mended"
 _HEADER = re.compile(r"\s*(\[\[?[^\[\]]+\]?\])\s*(#.*)?")
 _ASSIGNMENT = re.compile(r"""\s*((?:"(?:[^"\\]|\\.)*"|'[^']*'|[^"'=#\[\]])+?)\s*=""")
 
@@ -36,12 +37,12 @@ def read_config(path: Path) -> ConfigFile:
         return ConfigFile(path, {})
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        return ConfigFile(path, {}, problem=f"{path}: cannot be read: {reason}")
+        return ConfigFile(path, {}, problem=f"{path}: cannot be read: {reason}; {_NOTHING}")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        return ConfigFile(path, {}, problem=f"{path}:{line}: not valid TOML: the text is not UTF-8")
+        return ConfigFile(path, {}, problem=f"{path}:{line}: not valid TOML: the text is not UTF-8; {_NOTHING}")
     return _parse(path, text)
 
 
@@ -54,9 +55,9 @@ def _parse(path: Path, text: str) -> ConfigFile:
         message, _, where = str(error).partition(" (at ")
         found = re.match(r"line (\d+)", where)
         line = int(found[1]) if found else text.rstrip().count("\n") + 1
-        return ConfigFile(path, {}, problem=f"{path}:{line}: not valid TOML: {message}")
+        return ConfigFile(path, {}, problem=f"{path}:{line}: not valid TOML: {message}; {_NOTHING}")
     except RecursionError:
-        return ConfigFile(path, {}, problem=f"{path}: not valid TOML: nested too deeply")
+        return ConfigFile(path, {}, problem=f"{path}: not valid TOML: nested too deeply; {_NOTHING}")
 
 
 def _keys(text: str) -> Iterator[tuple[int, tuple[str, ...]]]:

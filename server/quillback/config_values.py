@@ -13,10 +13,19 @@ class Refused(Exception):
     """The value is not allowed; the text says what is."""
 
 
-def choice(kind: type[StrEnum]) -> Parser:
+class PartlyRefused(Exception):
+    """Some of the value is not allowed: `kept` is what is left of it, `faults` say what is wrong with the rest."""
+
+    def __init__(self, kept: object, faults: list[str]) -> None:
+        super().__init__("; ".join(faults))
+        self.kept = kept
+        self.faults = faults
+
+
+def choice(kind: type[StrEnum], note: str = "") -> Parser:
     members = [member.value for member in kind]
     *others, last = members
-    allowed = f"{', '.join(others)} or {last}"
+    allowed = (f"{', '.join(others)} or {last}" if others else last) + note
 
     def parse(value: object) -> object:
         if isinstance(value, str) and value in members:
@@ -60,9 +69,14 @@ def line(value: object) -> object:
 
 
 def variables(value: object) -> object:
-    if isinstance(value, list) and all(isinstance(name, str) and re.fullmatch(r"[A-Za-z_]\w*", name) for name in value):
-        return frozenset(value)
-    raise Refused("a list of names of environment variables")
+    """Good names count although there is a bad one beside them: they keep secrets."""
+    if not isinstance(value, list):
+        raise Refused("a list of names of environment variables")
+    good = [name for name in value if isinstance(name, str) and re.fullmatch(r"[A-Za-z_]\w*", name)]
+    faults = [f"{describe(name)} is not the name of a variable" for name in value if name not in good]
+    if faults:
+        raise PartlyRefused(frozenset(good), faults)
+    return frozenset(good)
 
 
 def rules(value: object) -> object:

@@ -21,8 +21,6 @@ SERVICE = "quillback"
 USER = "anthropic"
 COMMAND_SECONDS = 10.0
 _OUTPUT_LIMIT = 64 * 1024
-_HINT = "Run `quillback login`, set ANTHROPIC_API_KEY, or name an api_key_command under [anthropic] in"
-
 _INSTEAD = "Set ANTHROPIC_API_KEY or name an api_key_command in config.toml instead."
 
 
@@ -57,7 +55,7 @@ def resolve_api_key(settings: Settings, *, command_seconds: float = COMMAND_SECO
     key, reason = _stored_key()
     if key:
         return Credentials(api_key=key, source="system keyring")
-    raise CredentialsError(f"No Anthropic API key{reason}. {_HINT} {settings.config_file}.")
+    raise CredentialsError(f"No Anthropic API key{reason}. {_advice(settings, login=bool(keyring_backend()))}")
 
 
 def is_anthropic(base_url: str) -> bool:
@@ -86,6 +84,19 @@ def keyring_backend() -> str:
     backend = _keyring().get_keyring()
     module = type(backend).__module__
     return "" if module.endswith((".fail", ".null")) else str(backend.name)
+
+
+def no_keyring(settings: Settings) -> str:
+    """What to do instead where nothing keeps keys; empty where something does."""
+    if keyring_backend():
+        return ""
+    where = "on Linux: GNOME Keyring or KWallet, in a desktop session"
+    return f"There is no keyring on this machine ({where}). {_advice(settings, login=False)}"
+
+
+def _advice(settings: Settings, *, login: bool) -> str:
+    first = "Run `quillback login`, or set" if login else "Set"
+    return f"{first} ANTHROPIC_API_KEY, or api_key_command under [anthropic] in {settings.config_file}."
 
 
 def forget_api_key() -> bool:

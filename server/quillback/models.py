@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import threading
+import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 
@@ -11,15 +12,17 @@ from attrs import evolve
 from quillback.config import Settings
 from quillback.core.model import Failure, Model, ModelRequest, ProviderError, ProviderEvent
 from quillback.core.ports import Provider
-from quillback.credentials import CredentialsError, resolve_api_key
+from quillback.credentials import Credentials, CredentialsError, resolve_api_key
 from quillback.providers.anthropic import AnthropicProvider
-from quillback.providers.catalog import CATALOG_DATE, Catalog
+from quillback.providers.catalog import CATALOG_DATE, Catalog, CatalogError
 from quillback.providers.script_format import ScriptError
-from quillback.providers.scripted import ScriptedProvider, load_script
+from quillback.providers.scripted import BUILT_IN, ScriptedProvider, load_script
 
 DEFAULT_MODEL = "claude-sonnet-5-5"
 SCRIPTED = "scripted:"
 SCRIPT_WINDOW = 200_000
+REFUSAL_SECONDS = 3.0
+"""How long a key that could not be found is not looked for again."""
 log = logging.getLogger(__name__)
 
 
@@ -30,6 +33,8 @@ class KeyedProvider:
         self._settings = settings
         self._lock = threading.Lock()
         self._provider: AnthropicProvider | None = None
+        self._refusal: CredentialsError | None = None
+        self._refused_at = 0.0
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
         try:
@@ -54,7 +59,7 @@ class KeyedProvider:
     def _made(self) -> AnthropicProvider:
         with self._lock:
             if self._provider is None:
-                found = resolve_api_key(self._settings)
+                found = self._found()
                 self._provider = AnthropicProvider(
                     base_url=self._settings.anthropic_base_url,
                     api_key=found.api_key,
@@ -63,6 +68,16 @@ class KeyedProvider:
                     idle_timeout=self._settings.stream_idle_timeout,
                 )
             return self._provider
+
+    def _found(self) -> Credentials:
+        """Raises CredentialsError, again the same one if it is fresh: a turn asks after the warm-up that it began."""
+        if self._refusal is not None and time.monotonic() - self._refused_at < REFUSAL_SECONDS:
+            raise self._refusal
+        try:
+            return resolve_api_key(self._settings)
+        except CredentialsError as error:
+            self._refusal, self._refused_at = error, time.monotonic()
+            raise
 
 
 class Models:
@@ -77,9 +92,10 @@ class Models:
         self.problems: tuple[str, ...] = ()
         try:
             self._catalog = Catalog(settings.models)
-        except ValueError as error:
+        except CatalogError as error:
             self._catalog = Catalog({})
-            self.problems = (f"{settings.config_file}: {error}",)
+            place = settings.sources.get(error.where, str(settings.config_file))
+            self.problems = (f"{place}: {error}",)
         self.default = settings.model or DEFAULT_MODEL
 
     def get(self, model_id: str) -> Model:
@@ -119,8 +135,14 @@ class Models:
     def _make(self, model: Model) -> Provider:
         if model.provider != "scripted":
             return KeyedProvider(self._settings)
+        name = model.id.removeprefix(SCRIPTED)
+        if not name:
+            choices = ", ".join(f"{SCRIPTED}{known}" for known in BUILT_IN)
+            raise ProviderError(
+                Failure.INVALID, f"The model `{SCRIPTED}` names no script: use {choices} or {SCRIPTED}FILE."
+            )
         try:
-            script = load_script(model.id.removeprefix(SCRIPTED))
+            script = load_script(name)
         except (ScriptError, OSError) as error:
             raise ProviderError(Failure.INVALID, f"The script cannot be played: {error}") from None
         return ScriptedProvider(script, variables=self._variables)

@@ -52,20 +52,6 @@ def test_a_session_without_decisions(shell):
     assert shell("audit", "nowhere").returncode == 2
 
 
-def test_answers_are_listed_and_taken_back(shell):
-    assert "no answers" in shell("rules", "list").stdout
-    shell.script('call: shell {"command": "touch a"}\n---\ntext: Done.')
-    with shell.terminal("run", "go") as terminal:
-        terminal.wait_for("Run it?")
-        terminal.type("a")
-        assert terminal.end() == 0
-    assert shell("rules", "list").stdout == f"allow   shell(touch a)  in {shell.workspace.resolve()}\n"
-    assert json.loads(shell("rules", "list", "--json").stdout)[0]["pattern"] == "shell(touch a)"
-    assert shell("rules", "delete", "shell(touch b)").returncode == 2
-    assert shell("rules", "delete", "shell(touch a)").returncode == 0
-    assert json.loads(shell("rules", "list", "--json").stdout) == []
-
-
 def test_what_no_answer_can_last_for_has_no_such_keys(shell):
     shell.script('call: shell {"command": "eval $X"}\n---\ntext: Done.')
     with shell.terminal("run", "go") as terminal:

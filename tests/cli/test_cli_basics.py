@@ -30,6 +30,13 @@ def test_in_a_terminal_it_helps(shell):
     assert "doctor" in terminal.output
 
 
+def test_a_server_in_a_terminal_says_what_it_waits_for(shell):
+    with shell.terminal("acp") as terminal:
+        terminal.wait_for("Waiting for an editor on standard input; Ctrl-D ends.")
+        terminal.type("\x04")
+        assert terminal.end() == 0
+
+
 def test_with_a_pipe_it_serves(shell):
     done = shell(stdin='{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}\n')
     assert done.returncode == 0

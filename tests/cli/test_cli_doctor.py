@@ -28,7 +28,7 @@ def test_a_home_that_does_not_exist_yet_is_fine(shell):
 def test_without_credentials_it_says_what_to_do(shell):
     done = shell("doctor")
     assert done.returncode == 1
-    assert "quillback login" in done.stdout
+    assert "Set ANTHROPIC_API_KEY, or api_key_command under [anthropic] in" in done.stdout
     assert "To be mended first: credentials." in done.stdout
 
 
@@ -67,6 +67,35 @@ def test_settings_and_their_faults_come_with_their_place(shell):
     problems = [c["found"] for c in json.loads(done.stdout)["checks"] if c["name"] == "config"]
     assert [p for p in problems if f"{shell.home}/config.toml:3: maxcost" in p]
     assert [p for p in problems if "QUILLBACK_THINKING" in p]
+
+
+def test_where_a_setting_comes_from_is_told_only_if_it_does(shell):
+    shell.home.mkdir()
+    (shell.home / "config.toml").write_text('model = ""\nmode = "wild"\nthinking = "low"\n')
+    done = shell("doctor", "--json", env={"QUILLBACK_THINKING": "high"})
+    found = checks(done)
+    assert found["model"]["found"].endswith("(default)")
+    assert found["mode"]["found"] == "approve (default)"
+    assert found["thinking"]["found"] == "high (QUILLBACK_THINKING)"
+
+
+@pytest.mark.parametrize(
+    ("toml", "line", "says"),
+    [
+        ('mode = "auto"\nmax_steps = = 3\n', 2, "the whole file is not used until this is mended"),
+        ('sandbox = "on"\n', 1, "use off; no other is available yet"),
+        ('mode = "auto"\n[models."foo"]\nname = "Foo"\nwindow = 3\n', 4, 'models."foo".window is not known'),
+        ('[models."foo"]\ninput_price = 3\n', 1, "input_price and output_price are needed together"),
+    ],
+)
+def test_a_fault_is_told_with_its_line_and_what_it_means(shell, toml, line, says):
+    shell.home.mkdir()
+    (shell.home / "config.toml").write_text(toml)
+    done = shell("doctor", "--json")
+    (problem,) = [c for c in json.loads(done.stdout)["checks"] if c["name"] == "config"]
+    assert problem["found"].startswith(f"{shell.home}/config.toml:{line}: ")
+    assert says in problem["found"]
+    assert "workspace" not in problem["found"]
 
 
 def test_a_script_that_is_missing(shell):
@@ -150,7 +179,9 @@ def test_online_asks_the_service_for_a_sign_of_life_without_the_key(shell):
         done = shell("doctor", "--online", "--json", env=env)
         path, headers = server.heard
     assert done.returncode == 0
-    assert "127.0.0.1 answers (status 404)" in checks(done)["network"]["found"]
+    assert checks(done)["network"]["found"].endswith(
+        f"127.0.0.1:{server.server_port} answers (status 404); the key was not tried"
+    )
     assert path == "/api/v1/models"
     assert KEY not in str(headers)
 
@@ -161,7 +192,7 @@ def test_online_names_a_service_that_does_not_answer(shell):
         url = f"http://127.0.0.1:{unused.getsockname()[1]}"
         done = shell("doctor", "--online", env={"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": url})
     assert done.returncode == 1
-    assert "127.0.0.1 cannot be reached" in done.stdout
+    assert f"Cannot reach {url} (connection refused)" in done.stdout
     assert "To be mended first: network." in done.stdout
 
 

@@ -12,7 +12,13 @@ QUESTION = "Run it?"
 
 @pytest.mark.parametrize(
     ("key", "said", "written"),
-    [("y", "allowed once", True), ("n", "rejected", False), ("N", "always rejected", False)],
+    [
+        ("y", "allowed once", True),
+        ("n", "rejected", False),
+        ("d", "always rejected", False),
+        ("N", "rejected", False),
+        ("Y", "allowed once", True),
+    ],
 )
 def test_a_key_answers(shell, key, said, written):
     shell.script(ONE)
@@ -45,10 +51,41 @@ def test_other_keys_and_what_was_typed_before_do_not_answer(shell):
     with shell.terminal("run", "go") as terminal:
         terminal.type("yyyy\n")
         terminal.wait_for(QUESTION)
-        terminal.type("xq \x1b[A7")
+        for times, keys in enumerate(("x", "\x1b[A", "\x1bOa", "say yes", "\n"), start=2):
+            terminal.type(keys)
+            terminal.wait_for(QUESTION, times=times)
         terminal.type("n")
         assert terminal.end() == 0
+    assert terminal.output.count(QUESTION) == 6
     assert not (shell.workspace / "new.txt").exists()
+
+
+def test_ctrl_d_is_no_to_all_that_follows_in_this_run_only(shell):
+    shell.script(TWO)
+    with shell.terminal("run", "go") as terminal:
+        terminal.wait_for(QUESTION)
+        terminal.type("\x04")
+        assert terminal.end() == 0
+    assert terminal.output.count(QUESTION) == 1
+    assert terminal.output.count("Ctrl-D: no to all that follows") == 2
+    assert not (shell.workspace / "log.txt").exists()
+    with shell.terminal("run", "again") as terminal:
+        terminal.wait_for(QUESTION)
+        terminal.type("a")
+        assert terminal.end() == 0
+    assert (shell.workspace / "log.txt").exists()
+
+
+def test_a_pipe_that_ends_at_the_same_terminal_shows_question_and_diff_once(shell):
+    shell.script(ONE)
+    with shell.through("cat", "run", "go") as terminal:
+        terminal.wait_for(QUESTION)
+        terminal.type("y")
+        assert terminal.end() == 0
+    assert terminal.output.count("+one") == 1
+    assert terminal.output.count("● ") == 1
+    assert terminal.output.count("allowed once") == 1
+    assert terminal.output.count("✓ Write new.txt") == 1
 
 
 def test_the_terminal_is_asked_although_the_prompt_is_piped_in(shell):

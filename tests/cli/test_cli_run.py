@@ -42,6 +42,8 @@ def test_the_answer_is_printed_plain(shell):
         (["explain", "-"], "the log", "explain\n\nthe log"),
         (["--", "--not-an-option"], "", "--not-an-option"),
         (["before", "--thinking", "off", "after"], "", "before after"),
+        (["review", "this"], "the diff\n", "review this\n\nthe diff\n"),
+        (["review"], " \n", "review"),
     ],
 )
 def test_where_the_prompt_comes_from(shell, arguments, stdin, prompt):
@@ -97,9 +99,15 @@ def test_json_records_the_answer_to_a_question(shell):
 def test_nobody_to_ask_means_no_and_says_so(shell):
     shell.script(SHELL)
     done = shell("run", "go")
-    assert done.returncode == 0
+    assert done.returncode == 1
     assert "rejected (there is no terminal to ask; --yes" in done.stdout
+    assert "Done." in done.stdout, "the model had its say"
+    assert done.stderr.startswith("quillback: 1 call did not run, since nobody was there to ask; --yes")
     assert not (shell.workspace / "made.txt").exists()
+    told = shell("run", "--json", "go")
+    assert told.returncode == 1
+    (result,) = [p for e in of_type(told, "message_added") for p in e["message"]["parts"] if p["type"] == "tool_result"]
+    assert "nobody was there to ask" in result["content"][0]["text"]
 
 
 def test_yes_allows_what_is_asked_and_shows_it(shell):
@@ -154,8 +162,57 @@ def test_exit_codes(shell, script, code, said):
 def test_no_credentials(shell):
     done = shell("run", "--json", "go", env={"QUILLBACK_MODEL": "claude-sonnet-5-5"})
     assert done.returncode == 4
-    assert of_type(done, "turn_completed")[0]["error_kind"] == "no_credentials"
-    assert "quillback login" in done.stderr
+    (completed,) = of_type(done, "turn_completed")
+    assert (completed["error_kind"], completed["stop_reason"]) == ("no_credentials", "error")
+    assert "Set ANTHROPIC_API_KEY, or api_key_command" in done.stderr
+    assert "login" not in done.stderr, "there is no keyring here"
+    assert done.stderr.count("No Anthropic API key") == 1
+    plain = shell("run", "go", env={"QUILLBACK_MODEL": "claude-sonnet-5-5"})
+    assert (plain.returncode, plain.stdout) == (4, "")
+    assert json.loads(shell("sessions", "list", "--json").stdout) == []
+
+
+def test_a_key_command_that_fails_runs_once(shell):
+    shell.home.mkdir()
+    (shell.home / "config.toml").write_text('[anthropic]\napi_key_command = "echo x >> ran; exit 5"\n')
+    done = shell("run", "go")
+    assert done.returncode == 4
+    assert "exit code 5" in done.stderr
+    assert (shell.workspace / "ran").read_text() == "x\n"
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        ("scripted:", "use scripted:demo, scripted:echo, scripted:slow or scripted:FILE"),
+        ("scripted:gone.script", "gone.script: No such file"),
+    ],
+)
+def test_a_script_that_is_not_there_leaves_no_session(shell, model, said):
+    done = shell("run", "--model", model, "go")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert said in done.stderr
+    assert json.loads(shell("sessions", "list", "--json").stdout) == []
+
+
+def test_the_end_of_a_turn_is_told_once(shell):
+    shell.script("text: Cut\nstop: max_tokens")
+    (shell.home).mkdir()
+    (shell.home / "config.toml").write_text("max_steps = 1\n")
+    out = shell("run", "go").stdout
+    assert out.lower().count("limit") == 1, out
+    shell.script('call: todo_write {"items": []}\n---\ntext: More.')
+    out = shell("run", "go").stdout
+    assert out.lower().count("limit") + out.count("Stopped") == 2, out
+    shell.script("stop: refusal")
+    out = shell("run", "go").stdout
+    assert out.count("declined") == 1, out
+
+
+def test_an_unreachable_service_is_named_with_its_address(shell):
+    env = {"ANTHROPIC_API_KEY": "sk-x", "ANTHROPIC_BASE_URL": "http://localhost:9", "QUILLBACK_MODEL": "m"}
+    with shell.start("run", "go", env=env) as process:
+        assert any("Cannot reach http://localhost:9 (connection refused)." in line for line in process.stdout)
 
 
 def test_retries_are_told(shell):
@@ -202,9 +259,22 @@ def test_a_database_that_cannot_be_used_is_an_error_for_people(shell):
 
 def test_wrong_settings_are_named(shell):
     shell.script("text: Hello.")
-    done = shell("run", "go", env={"QUILLBACK_MODE": "wild"})
-    assert done.returncode == 0
+    done = shell("run", "--json", "go", env={"QUILLBACK_MODE": "wild"})
+    assert done.returncode == 2
     assert "QUILLBACK_MODE" in done.stderr
+    ending = "nothing was run; mend the settings above (quillback doctor shows all)"
+    assert done.stderr.endswith(f"quillback: {ending}\n")
+    assert events(done) == [{"type": "error", "message": ending}]
+    assert not shell.home.exists()
+
+
+def test_a_wrong_catalog_and_the_demo_are_refused_too(shell):
+    shell.home.mkdir()
+    (shell.home / "config.toml").write_text('[models."foo"]\nwindow = 3\n')
+    for arguments in (["run", "go"], ["run", "--demo"]):
+        done = shell(*arguments)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert 'models."foo".window is not known' in done.stderr
 
 
 def test_nothing_untrusted_steers_the_terminal(shell):

@@ -36,11 +36,14 @@ def test_list(shell, stored):
     lines = shell("sessions", "list").stdout.splitlines()
     assert len(lines) == 1
     assert lines[0].startswith(f"{stored}  20")
-    assert lines[0].endswith("Make a file ␛[2J")
+    assert lines[0].endswith("Make a file [2J")
     assert [s["title"] for s in listed(shell, "--cwd", "other")] == ["Elsewhere"]
-    assert [s["title"] for s in listed(shell, "--all")] == ["Elsewhere", "Make a file \x1b[2J"]
+    assert [s["title"] for s in listed(shell, "--all")] == ["Elsewhere", "Make a file [2J"]
     assert [s["title"] for s in listed(shell, "--all", "--limit", "1")] == ["Elsewhere"]
     assert str(other) in shell("sessions", "list", "--all").stdout
+    cut = shell("sessions", "list", "--all", "--limit", "1")
+    assert cut.stderr == "1 of 2; --limit N shows more\n"
+    assert len(cut.stdout.splitlines()) == 1
 
 
 def test_a_directory_is_known_by_any_path_to_it(shell, stored):
@@ -84,9 +87,9 @@ def test_export_as_markdown(shell, stored):
     assert (done.returncode, done.stdout) == (0, "")
     assert str(out) in done.stderr
     text = out.read_text()
-    assert text.startswith("# Make a file ␛[2J\n\n" + stored)
+    assert text.startswith("# Make a file [2J\n\n" + stored)
     assert "\n## Prompt\n\nMake a file ␛[2J\n" in text
-    assert "\n> Let me see.\n" in text
+    assert "\n### Thinking\n\n> Let me see.\n\n### Answer\n\nI will write.\n\n### Call: Write new.txt\n" in text
     assert "\n```diff\n--- /dev/null\n+++ new.txt\n@@ -0,0 +1 @@\n+one\n```\n" in text
     assert "\n````\necho ```;" in text, "a fence in the text does not end the block"
     assert "\n# Done\n\nAll of it.\n" in text
@@ -183,4 +186,35 @@ def test_what_a_killed_process_left_is_shown(shell):
     (session,) = listed(shell)
     shown = shell("sessions", "show", session["id"]).stdout
     assert "I will wait." in shown
+    assert "(broke off here)" not in shown, "the reply had ended"
     assert "? $ sleep 60 (no result)" in shown
+
+
+def test_a_reply_that_broke_off_says_so(shell):
+    shell.script("text: Beginning.\nwait: 60s\ntext: Never.")
+    with shell.start("run", "--json", "go") as process:
+        assert any("Beginning." in line for line in process.stdout)
+        process.send_signal(signal.SIGINT)
+        process.wait(5)
+    (session,) = listed(shell)
+    assert "Beginning.\n\n(broke off here)\n" in shell("sessions", "show", session["id"]).stdout
+    assert "Beginning.\n\n*(broke off here)*\n" in shell("sessions", "export", session["id"]).stdout
+
+
+def test_delete_takes_the_kept_outputs_along(shell):
+    shell.script('call: shell {"command": "seq 1 100000"}\n---\ntext: Done.')
+    assert shell("run", "--mode", "auto", "go").returncode == 0
+    (session,) = listed(shell)
+    outputs = shell.home / "outputs"
+    assert outputs.stat().st_mode & 0o777 == 0o700
+    assert [f.name for f in outputs.iterdir()] == [session["id"]]
+    assert any((outputs / session["id"]).iterdir())
+    assert shell("sessions", "delete", session["id"], "--yes").returncode == 0
+    assert list(outputs.iterdir()) == []
+
+
+def test_an_export_with_wrong_settings_is_refused_for_what_it_could_tell(shell, stored):
+    (shell.home / "config.toml").write_text('secret_env = "TOKEN"\n')
+    done = shell("sessions", "export", stored)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "nothing was exported" in done.stderr

@@ -123,3 +123,12 @@ async def test_the_latest_answer_is_the_rule(path: Path) -> None:
         await store.add_rule(evolve(allow, effect=RuleEffect.REJECT))
         assert await store.rules("/w") == [other, evolve(allow, effect=RuleEffect.REJECT)]
         assert await store.rules("/nowhere") == []
+        listed = await store.all_rules()
+        assert [rule for _, rule in listed] == [
+            other,
+            Rule("/x", "shell(ls)", RuleEffect.ALLOW),
+            evolve(allow, effect=RuleEffect.REJECT),
+        ]
+        assert await store.delete_rule(listed[0][0])
+        assert not await store.delete_rule(listed[0][0])
+        assert await store.all_rules() == listed[1:]

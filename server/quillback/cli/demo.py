@@ -13,7 +13,7 @@ from quillback.app import demo_files
 from quillback.cli.clean import clean, one_line
 from quillback.cli.exits import DONE, FAILED, USAGE, CliError, complain
 from quillback.cli.run_command import one_turn
-from quillback.cli.surroundings import load
+from quillback.cli.surroundings import load, refuse_wrong
 from quillback.cli.terminal_editor import Fixed
 from quillback.cli.turn import Start
 from quillback.config import Settings
@@ -32,6 +32,7 @@ def demo(options: Namespace) -> int:
     """The exit code of the turn; 1 too when the script's change does not make the workspace's test pass."""
     _check(options)
     settings = load()
+    refuse_wrong(settings)
     model, prompt = options.model or _model(settings), " ".join(options.prompt) or PROMPT
     place = Path(tempfile.mkdtemp(prefix="quillback-demo-"))
     workspace = _workspace(place)

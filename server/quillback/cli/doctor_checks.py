@@ -21,7 +21,7 @@ from quillback.credentials import CredentialsError, keyring_backend, resolve_api
 from quillback.models import SCRIPTED, Models
 
 PRIVATE = ("anthropic_api_key", "anthropic_auth_token", "anthropic_base_url", "api_key_command", "models")
-ALWAYS_SHOWN = ("model", "small_model", "mode", "thinking")
+ALWAYS_SHOWN = ("model", "mode", "thinking")
 
 
 class State(StrEnum):
@@ -70,7 +70,7 @@ def config(settings: Settings) -> Iterator[Check]:
     if not problems:
         yield Check("config", State.OK, f"{file}{'' if file.exists() else ' (not there; it need not be)'}")
     for problem in problems:
-        yield Check("config", State.BAD, problem, "mend this setting; until then another value is used")
+        yield Check("config", State.BAD, problem, "until it is mended, no session is started")
 
 
 def configured(settings: Settings) -> Iterator[Check]:

@@ -43,7 +43,7 @@ def as_json(record: SessionRecord, messages: Sequence[Message]) -> str:
 
 
 def as_markdown(record: SessionRecord, messages: Sequence[Message]) -> str:
-    """What the user saw, in order."""
+    """What the user saw, in order. A prompt is a heading of the second level; what came of it is of the third."""
     began = datetime.fromtimestamp(record.created_at / 1000, UTC).strftime("%Y-%m-%d %H:%M UTC")
     calls = {call.id: call for message in messages for call in message.tool_uses()}
     blocks = [f"# {one_line(record.title) or 'Untitled session'}"]
@@ -77,21 +77,24 @@ def _message(message: Message, calls: Mapping[str, ToolUse], cwd: str) -> Iterab
     if message.role is Role.USER:
         yield "## Prompt" + (" (not run)" if message.state is MessageState.NOT_RUN else "")
     for part in message.parts:
-        yield from _part(part, calls, cwd)
+        yield from _part(part, message.role, calls, cwd)
     if message.state is MessageState.INTERRUPTED:
-        yield "*(interrupted)*"
+        yield "*(broke off here)*"
 
 
-def _part(part: Part, calls: Mapping[str, ToolUse], cwd: str) -> Iterable[str]:
+def _part(part: Part, role: Role, calls: Mapping[str, ToolUse], cwd: str) -> Iterable[str]:
     match part:
         case Text(text=text) if text.strip():
+            if role is Role.ASSISTANT:
+                yield "### Answer"
             yield clean(text).strip("\n")
         case Thinking(text=text) if text.strip():
+            yield "### Thinking"
             yield "\n".join(f"> {line}".rstrip() for line in clean(text).strip("\n").split("\n"))
         case Notice(text=text):
             yield f"*{one_line(text)}*"
         case ToolUse():
-            yield f"### {one_line(part.title or part.name)}"
+            yield f"### Call: {one_line(part.title or part.name)}"
             yield _fenced(call_input(part))
         case ToolResult():
             yield from _result(part, calls, cwd)

@@ -11,7 +11,7 @@ Each object has a `type`; its other fields are those of the class, in snake_case
 - `permission`: a question that was answered: `call`, `shown`, `locations`, `reason`, `rule`, `choice`, `note`.
 - `error`: `message`; the command fails for a reason that `turn_completed` does not tell.
 
-`turn_completed` comes last, exactly once, if the turn began.
+`turn_completed` comes last, exactly once, if the turn began; the `stop_reason` of one that failed is `error`.
 """
 
 import json
@@ -24,11 +24,12 @@ from typing import get_args
 from attrs import fields, has
 
 from quillback.cli.sink import Sink
-from quillback.core.event import Event
+from quillback.core.event import Event, TurnCompleted
 from quillback.core.message import Part, Shown
 from quillback.core.ports import Choice, PermissionAsk, SessionRecord
 
 _TYPED = frozenset((*get_args(Event), *get_args(Part), *get_args(Shown)))
+FAILED = "error"
 _WORD = re.compile(r"(?<!^)(?=[A-Z])")
 
 
@@ -50,10 +51,16 @@ class JsonView:
         )
 
     def show(self, event: Event) -> None:
-        self._lines.append(json_line(event))
+        told = to_json(event)
+        if isinstance(event, TurnCompleted) and event.error and isinstance(told, dict):
+            told["stop_reason"] = FAILED
+        self._lines.append(json_line(told))
 
     def asked(self, ask: PermissionAsk) -> None:
         """Said with its answer."""
+
+    def asked_elsewhere(self, ask: PermissionAsk) -> None:
+        """Does not happen: with JSON nobody is asked."""
 
     def answered(self, ask: PermissionAsk, choice: Choice, note: str) -> None:
         self._say(

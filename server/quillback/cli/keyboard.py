@@ -6,7 +6,7 @@ import select
 import termios
 import threading
 import tty
-from collections.abc import Container, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 TERMINAL = "/dev/tty"
@@ -38,13 +38,14 @@ class Keyboard:
         finally:
             self.restore()
 
-    async def key(self, among: Container[str]) -> str:
-        """The next key of `among`; empty when the terminal is gone."""
+    async def key(self) -> str:
+        """The next key, in lower case; empty when the terminal is gone.
+
+        What comes at once and is not one key, an arrow or a paste, is given whole: no part of it is a key.
+        """
         with suppress(OSError):
-            while typed := await self._typed():
-                for key in typed:
-                    if key in among:
-                        return key
+            typed = (await self._typed()).lower()
+            return typed[:1] if len(set(typed)) == 1 else typed
         return ""
 
     async def _typed(self) -> str:

@@ -7,7 +7,7 @@ from argparse import Namespace
 
 from quillback.cli.exits import DONE, FAILED, USAGE, CliError, complain
 from quillback.config import Settings, load_settings
-from quillback.credentials import CredentialsError, forget_api_key, store_api_key
+from quillback.credentials import CredentialsError, forget_api_key, no_keyring, store_api_key
 
 USUAL = "sk-ant-"
 KEY_LIMIT = 10_000
@@ -20,6 +20,8 @@ def login(options: Namespace) -> int:
     try:
         if options.forget:
             return _forget()
+        if problem := no_keyring(settings):
+            raise CliError(problem)
         key = _asked()
         store_api_key(key)
     except CredentialsError as error:

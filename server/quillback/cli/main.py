@@ -39,7 +39,7 @@ _CWD = _option("--cwd", metavar="DIR", help="the workspace (default: the current
 _ID = _option("id", metavar="ID", help="a session, or the beginning or end of its id")
 
 _RUN = (
-    _option("prompt", nargs="*", metavar="PROMPT", help="what to do; - reads it from standard input"),
+    _option("prompt", nargs="*", metavar="PROMPT", help="what to do; what is piped in goes below it"),
     _option("--mode", choices=MODES, help="what runs without asking"),
     _option("--model", metavar="ID", help="the model, see `quillback models`"),
     _option("--thinking", choices=THINKING, help="how long the model may think"),
@@ -72,11 +72,19 @@ _SESSIONS = {
     ),
 }
 _RULES = {
-    "list": Command("the answers that hold for ever, of every directory", "rules_command:list_rules", (_JSON,)),
+    "list": Command(
+        "the answers that hold in a directory",
+        "rules_command:list_rules",
+        (_CWD, _option("--all", action="store_true", help="those of all directories"), _JSON),
+    ),
     "delete": Command(
-        "take one back",
+        "take answers back",
         "rules_command:delete",
-        (_option("pattern", metavar="RULE", help="as it is listed, such as 'shell(git status)'"), _CWD),
+        (
+            _option("number", nargs="?", type=int, metavar="N", help="the number that `list` shows"),
+            _option("--all", action="store_true", help="all of them, of all directories unless --cwd is given"),
+            _CWD,
+        ),
     ),
 }
 COMMANDS = {
@@ -85,7 +93,7 @@ COMMANDS = {
     "audit": Command(
         "what was decided about a session's tool calls, by whom and why", "audit_command:audit", (_ID, _JSON)
     ),
-    "rules": Command("list or delete the permission answers that were given for ever", children=_RULES),
+    "rules": Command("list or take back stored answers to permission questions", children=_RULES),
     "models": Command("the models there are, with window and price", "models_command:models", (_JSON,)),
     "doctor": Command(
         "what is configured, what is missing, what to do",
@@ -114,7 +122,8 @@ COMMANDS = {
 _INTRODUCTION = """\
 A coding agent that lives behind your editor. Editors start `quillback acp`; in a terminal there is `quillback run`."""
 _EPILOGUE = """\
-exit codes: 0 done, 1 the turn failed, 2 wrong usage, 3 cancelled, 4 no credentials
+exit codes: 0 done, 1 the turn failed or a call was not run since nobody was there to ask,
+2 wrong usage or settings, 3 cancelled, 4 no credentials
 
 `quillback COMMAND --help` says more of a command. To begin with: `quillback run --demo`, then `quillback doctor`."""
 

@@ -12,8 +12,10 @@ KEYS = {
     "y": Choice.ALLOW_ONCE,
     "a": Choice.ALLOW_ALWAYS,
     "n": Choice.REJECT_ONCE,
-    "N": Choice.REJECT_ALWAYS,
+    "d": Choice.REJECT_ALWAYS,
 }
+NO_MORE = "\x04"
+"""Ctrl-D: no to this and to all that follows."""
 WORDS = {
     Choice.ALLOW_ONCE: "allowed once",
     Choice.ALLOW_ALWAYS: "always allowed here",
@@ -21,9 +23,9 @@ WORDS = {
     Choice.REJECT_ALWAYS: "always rejected here",
     Choice.CANCELLED: "cancelled",
 }
-PROMPT = "Run it? y = yes, a = always, n = no, N = never: "
+PROMPT = "Run it? y = once, a = always, n = no, d = never (deny always): "
 ONCE = {key: KEYS[key] for key in "yn"}
-PROMPT_ONCE = "Run it? y = yes, n = no: "
+PROMPT_ONCE = "Run it? y = once, n = no: "
 RULE = 100
 
 
@@ -48,8 +50,18 @@ def keys(ask: PermissionAsk) -> Mapping[str, Choice]:
 def write_keys(screen: Screen, ask: PermissionAsk) -> None:
     """The line that waits for a key."""
     if ask.rule:
-        screen.line(f"  always and never would hold for {one_line(ask.rule, RULE)}", "dim")
-    screen.write(PROMPT if ask.rule else PROMPT_ONCE, "bold")
+        screen.line(f"  always and never would be stored for {one_line(ask.rule, RULE)}", "dim")
+    screen.write(_prompt(ask), "bold")
+
+
+def write_keys_again(screen: Screen, ask: PermissionAsk) -> None:
+    """After a key that is none of them."""
+    screen.line()
+    screen.write(_prompt(ask), "bold")
+
+
+def _prompt(ask: PermissionAsk) -> str:
+    return PROMPT if ask.rule else PROMPT_ONCE
 
 
 def write_answer(screen: Screen, choice: Choice, note: str) -> None:

@@ -19,7 +19,18 @@ from quillback.core.event import (
     ToolStarted,
     TurnCompleted,
 )
-from quillback.core.message import Message, Notice, Part, Role, Severity, Text, Thinking, ToolResult, ToolUse
+from quillback.core.message import (
+    Message,
+    MessageState,
+    Notice,
+    Part,
+    Role,
+    Severity,
+    Text,
+    Thinking,
+    ToolResult,
+    ToolUse,
+)
 from quillback.core.ports import Choice, PermissionAsk, SessionRecord
 
 STYLES = {Severity.INFO: "dim", Severity.WARNING: "yellow", Severity.ERROR: "bold red"}
@@ -42,6 +53,7 @@ class Renderer:
         self._answered: set[str] = set()
         self._diffs_shown: set[str] = set()
         self._attempt_shown = False
+        self._explained = ""
         self._session = ""
         self._cwd = ""
 
@@ -77,6 +89,8 @@ class Renderer:
                 self.screen.status(f"{title(self._calls.get(call_id))} … {printed.rstrip().rpartition(chr(10))[2]}")
             case MessageAdded(message=message):
                 self._attempt_shown = False
+                if message.role is Role.ASSISTANT:  # said by the turn itself: why it ends
+                    self._explained = next((p.run_id for p in message.parts if isinstance(p, Text)), "")
                 self._message(message)
             case MessageDropped() if self._attempt_shown:
                 self._attempt_shown = False
@@ -94,6 +108,8 @@ class Renderer:
         """A stored message, prompts included."""
         if message.role is not Role.USER:
             self._message(message)
+            if message.state is MessageState.INTERRUPTED:
+                self.note("(broke off here)", "yellow")
         elif message.visible_to_user:
             self._begin(message.id)
             for line in message.text().rstrip().split("\n"):
@@ -120,9 +136,12 @@ class Renderer:
                 pass
 
     def _completed(self, event: TurnCompleted) -> None:
-        if not event.error and event.stop_reason in ENDINGS:
+        explained = bool(self._explained) and self._explained == event.message_id
+        if not event.error and not explained and event.stop_reason in ENDINGS:
             self.note(ENDINGS[event.stop_reason], "yellow")
         self._begin("end")
+        if event.error and not event.input_tokens and not event.output_tokens:
+            return
         facts = [f"{event.input_tokens:,} tokens in, {event.output_tokens:,} out"]
         if event.cost:
             facts.append(f"${event.cost:.4f}")
@@ -178,6 +197,9 @@ class Renderer:
     def asked(self, ask: PermissionAsk) -> None:
         self._begin("tools")
         write_question(self.screen, ask, self._cwd)
+        self._diffs_shown.add(ask.call.id)
+
+    def asked_elsewhere(self, ask: PermissionAsk) -> None:
         self._diffs_shown.add(ask.call.id)
 
     def answered(self, ask: PermissionAsk, choice: Choice, note: str) -> None:

@@ -1,4 +1,4 @@
-"""`quillback rules`: the permission answers that were given for ever, and a way to take them back."""
+"""`quillback rules`: the stored answers to permission questions, to be looked at and taken back."""
 
 import asyncio
 import json
@@ -7,39 +7,59 @@ from argparse import Namespace
 
 from quillback.cli.clean import one_line
 from quillback.cli.exits import DONE, USAGE, CliError
-from quillback.cli.json_view import to_json
-from quillback.cli.sessions_command import existing
 from quillback.cli.surroundings import directory, load, opened
 from quillback.config import Settings
-from quillback.core.ports import Rule
+from quillback.core.ports import Rule, RuleEffect
+
+EFFECTS = {RuleEffect.ALLOW: "allow", RuleEffect.REJECT: "deny"}
 
 
 def list_rules(options: Namespace) -> int:
-    settings = load()
-    rules = asyncio.run(_rules(settings)) if settings.database.exists() else []
+    cwd = _directory(options)
+    found = asyncio.run(_stored(load(), cwd))
     if options.json:
-        print(json.dumps([to_json(rule) for rule in rules], ensure_ascii=False, indent=2))
+        rows = [{"number": n, "root": r.root, "pattern": r.pattern, "effect": r.effect.value} for n, r in found]
+        print(json.dumps(rows, ensure_ascii=False, indent=2))
         return DONE
-    for rule in rules:
-        print(f"{rule.effect.value:6}  {one_line(rule.pattern)}  in {one_line(rule.root)}")
-    if not rules:
-        print("no answers are stored")
+    for number, rule in found:
+        place = "" if cwd else f"  {one_line(rule.root)}"
+        print(f"{number:>4}  {EFFECTS[rule.effect]:5}  {one_line(rule.pattern)}{place}")
+    if not found:
+        print(f"no stored answers{f' for {one_line(cwd)}; --all shows those of all directories' if cwd else ''}")
     return DONE
 
 
 def delete(options: Namespace) -> int:
-    root = directory(options.cwd)
-    if not asyncio.run(_delete(load(), root, options.pattern)):
-        raise CliError(f"there is no rule {options.pattern} in {root}; `quillback rules list` shows them", USAGE)
-    print(f"{one_line(options.pattern)} is gone", file=sys.stderr)
+    """Take one answer back, or all of them; the question will be asked again. Raises CliError."""
+    if options.all == (options.number is not None):
+        raise CliError("give the number of one answer, or --all; `quillback rules list --all` shows them", USAGE)
+    if options.cwd and not options.all:
+        raise CliError("--cwd goes with --all only; a number is that of one answer wherever it holds", USAGE)
+    gone = asyncio.run(_delete(load(), directory(options.cwd) if options.cwd else "", options.number))
+    if options.number is not None and not gone:
+        raise CliError(f"no stored answer has the number {options.number}; see `quillback rules list --all`", USAGE)
+    print(f"{gone} stored answer{' is' if gone == 1 else 's are'} gone", file=sys.stderr)
     return DONE
 
 
-async def _rules(settings: Settings) -> list[Rule]:
+def _directory(options: Namespace) -> str:
+    """Empty for all directories."""
+    if options.all and options.cwd:
+        raise CliError("--all and --cwd exclude each other", USAGE)
+    return "" if options.all else directory(options.cwd)
+
+
+async def _stored(settings: Settings, cwd: str) -> list[tuple[int, Rule]]:
+    if not settings.database.exists():
+        return []
     async with opened(settings) as app:
-        return await app.store.all_rules()
+        return [(number, rule) for number, rule in await app.store.all_rules() if cwd in ("", rule.root)]
 
 
-async def _delete(settings: Settings, root: str, pattern: str) -> bool:
-    async with existing(settings) as app:
-        return await app.store.delete_rule(root, pattern)
+async def _delete(settings: Settings, cwd: str, number: int | None) -> int:
+    """How many there were."""
+    if not settings.database.exists():
+        return 0
+    async with opened(settings) as app:
+        wanted = [n for n, rule in await app.store.all_rules() if cwd in ("", rule.root) and number in (None, n)]
+        return sum([await app.store.delete_rule(n) for n in wanted])

@@ -2,6 +2,8 @@
 
 import asyncio
 import os
+import select
+import stat
 import sys
 from argparse import Namespace
 from contextlib import suppress
@@ -13,19 +15,22 @@ from quillback.cli.keyboard import Keyboard
 from quillback.cli.render import Renderer
 from quillback.cli.screen import open_screen
 from quillback.cli.sink import Sink
-from quillback.cli.surroundings import load, opened
+from quillback.cli.surroundings import load, opened, refuse_wrong
 from quillback.cli.terminal_editor import Fixed, Person
-from quillback.cli.turn import Start, exit_code, run_turn
+from quillback.cli.turn import Start, run_turn
 from quillback.cli.view import View
 from quillback.config import Settings
 from quillback.core.model import Thinking
 from quillback.core.ports import Choice, Mode
 
+STDIN = 0
 STDOUT = 1
 PROMPT_LIMIT = 10_000_000
 ALLOWED = Fixed(Choice.ALLOW_ONCE, "by --yes")
-SILENT = Fixed(Choice.REJECT_ONCE, "--json asks nobody; --yes allows what is asked, --mode auto asks less")
-NOBODY = Fixed(Choice.REJECT_ONCE, "there is no terminal to ask; --yes allows what is asked, --mode auto asks less")
+WAYS = "--yes allows what is asked, --mode auto asks less"
+SILENT = Fixed(Choice.REJECT_ONCE, f"--json asks nobody; {WAYS}", nobody=True)
+NOBODY = Fixed(Choice.REJECT_ONCE, f"there is no terminal to ask; {WAYS}", nobody=True)
+PATIENCE_SECONDS = 3.0
 
 
 def run(options: Namespace) -> int:
@@ -57,8 +62,9 @@ async def one_turn(settings: Settings, start: Start, prompt: str, fixed: Fixed |
     interrupts = Interrupts(first=task.cancel, last=keyboard.restore if keyboard else lambda: None)
     view = JsonView(Sink(STDOUT)) if as_json else Renderer(open_screen(STDOUT))
     try:
+        refuse_wrong(settings)
         async with opened(settings) as app:
-            completed = await run_turn(app, start, prompt, view, _answers(view, fixed, keyboard), interrupts)
+            outcome = await run_turn(app, start, prompt, view, _answers(view, fixed, keyboard), interrupts)
     except CliError as error:
         view.failed(str(error))
         await _last_words(view)
@@ -70,10 +76,13 @@ async def one_turn(settings: Settings, start: Start, prompt: str, fixed: Fixed |
         if keyboard:
             keyboard.close()
     await _last_words(view)
-    if completed.error:
-        complain(completed.error)
-    interrupts.leave(exit_code(completed))
-    return exit_code(completed)
+    if outcome.completed.error:
+        complain(outcome.completed.error)
+    elif outcome.unasked:
+        what = "1 call" if outcome.unasked == 1 else f"{outcome.unasked} calls"
+        complain(f"{what} did not run, since nobody was there to ask; {WAYS}")
+    interrupts.leave(outcome.exit_code)
+    return outcome.exit_code
 
 
 def _answers(view: View, fixed: Fixed | None, keyboard: Keyboard | None) -> Fixed | Person:
@@ -83,7 +92,9 @@ def _answers(view: View, fixed: Fixed | None, keyboard: Keyboard | None) -> Fixe
         return NOBODY
     if isinstance(view, Renderer) and os.isatty(STDOUT):
         return Person(keyboard, view.screen, elsewhere=False)
-    return Person(keyboard, open_screen(keyboard.fd), elsewhere=True)
+    # the other end of a pipe may well show it on the same terminal once more; a file does not
+    copied = stat.S_ISREG(os.fstat(STDOUT).st_mode)
+    return Person(keyboard, open_screen(keyboard.fd), elsewhere=True, copied=copied)
 
 
 async def _last_words(view: View) -> None:
@@ -92,11 +103,11 @@ async def _last_words(view: View) -> None:
 
 
 def _prompt(words: list[str]) -> str:
-    """The words, or standard input where there are none; `-` at the end adds it to them. Raises CliError."""
+    """The words, and below them what is piped in or, with `-` at the end, typed. Raises CliError."""
     if words and words[-1] == "-":
-        text = "\n\n".join(t for t in (" ".join(words[:-1]), _standard_input()) if t)
+        text = _joined(words[:-1], _standard_input())
     elif words:
-        text = " ".join(words)
+        text = _joined(words, _piped())
     elif sys.stdin and not sys.stdin.isatty():
         text = _standard_input()
     else:
@@ -106,8 +117,23 @@ def _prompt(words: list[str]) -> str:
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
+def _joined(words: list[str], below: str) -> str:
+    return "\n\n".join(text for text in (" ".join(words), below) if text.strip())
+
+
+def _piped() -> str:
+    """What comes through a pipe or from a file; other kinds of input are nobody's words."""
+    try:
+        kind = os.fstat(STDIN).st_mode
+    except OSError:
+        return ""
+    if stat.S_ISFIFO(kind) and not select.select([STDIN], [], [], PATIENCE_SECONDS)[0]:
+        complain("waiting for what is piped in, to put it below the prompt; without a pipe: < /dev/null")
+    return _standard_input() if stat.S_ISFIFO(kind) or stat.S_ISREG(kind) else ""
+
+
 def _standard_input() -> str:
     data = sys.stdin.buffer.read(PROMPT_LIMIT + 1) if sys.stdin else b""
     if len(data) > PROMPT_LIMIT:
-        raise CliError(f"the prompt is longer than {PROMPT_LIMIT:,} bytes", USAGE)
+        raise CliError(f"what is piped in is longer than {PROMPT_LIMIT:,} bytes", USAGE)
     return data.decode("utf-8", "replace")

@@ -67,7 +67,8 @@ class Screen:
 
 
 class RichScreen(Screen):
-    """Colours, and a last line that may be replaced."""
+    """Colours, and a last line that may be replaced. Long lines are the terminal's to wrap, so that they are copied and
+    widened as one."""
 
     coloured = True
 

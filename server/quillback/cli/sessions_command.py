@@ -17,7 +17,7 @@ from quillback.cli.find_session import all_sessions, find, sessions_of
 from quillback.cli.json_view import to_json
 from quillback.cli.render import Renderer
 from quillback.cli.screen import open_screen
-from quillback.cli.surroundings import directory, load, opened
+from quillback.cli.surroundings import directory, load, opened, refuse_wrong
 from quillback.config import Settings
 from quillback.core.message import Message, MessageState
 from quillback.core.ports import SessionRecord
@@ -36,6 +36,7 @@ def show(options: Namespace) -> int:
 
 def export(options: Namespace) -> int:
     settings = load()
+    refuse_wrong(settings, "exported")  # secret_env may be among what is wrong
     record, messages = asyncio.run(_stored(settings, options.id))
     text = without_secrets(FORMATS[options.format](record, messages), settings)
     data = text.encode("utf-8", "replace")
@@ -59,18 +60,18 @@ async def _list(settings: Settings, options: Namespace) -> int:
     if options.all and options.cwd:
         raise CliError("--all and --cwd exclude each other", USAGE)
     cwd = "" if options.all else directory(options.cwd)
-    found: list[SessionRecord] = []
+    stored: list[SessionRecord] = []
     if settings.database.exists():
         async with opened(settings) as app:
-            async for record in sessions_of(app.store, cwd) if cwd else all_sessions(app.store):
-                found.append(record)
-                if len(found) == options.limit:
-                    break
+            stored = [r async for r in (sessions_of(app.store, cwd) if cwd else all_sessions(app.store))]
+    found = stored[: options.limit]
     if options.json:
         print(json.dumps([to_json(record) for record in found], ensure_ascii=False, indent=2))
         return DONE
     for record in found:
         print(_line(record, with_cwd=options.all))
+    if len(found) < len(stored):
+        print(f"{len(found)} of {len(stored)}; --limit N shows more", file=sys.stderr)
     if not found:
         print(f"no sessions{f' of {one_line(cwd)}; --all shows those of all directories' if cwd else ''}")
     return DONE
@@ -126,7 +127,7 @@ async def _show(settings: Settings, piece: str) -> int:
 
 
 def delete(options: Namespace) -> int:
-    """Forget a session, after a question unless `--yes` is there."""
+    """Forget a session and the whole outputs that its tools kept, after a question unless `--yes` is there."""
     settings = load()
     record = asyncio.run(_found(settings, options.id))
     if not options.yes and not _confirmed(record):
@@ -145,6 +146,7 @@ async def _found(settings: Settings, piece: str) -> SessionRecord:
 async def _forget(settings: Settings, session_id: str) -> None:
     async with opened(settings) as app:
         await app.store.delete_session(session_id)
+        app.services.forgotten(session_id)
 
 
 def _confirmed(record: SessionRecord) -> bool:

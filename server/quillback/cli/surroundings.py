@@ -7,11 +7,12 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from quillback.app import App
+from quillback.app import NOISY, App
 from quillback.cli.clean import clean
 from quillback.cli.exits import USAGE, CliError, complain
 from quillback.config import LogLevel, Settings, load_settings
 from quillback.core.ports import StoreError
+from quillback.models import Models
 
 
 class _CleanFormatter(logging.Formatter):
@@ -20,15 +21,24 @@ class _CleanFormatter(logging.Formatter):
 
 
 def load(environ: Mapping[str, str] = os.environ) -> Settings:
-    """The settings, with their problems said. The log is silent below errors unless another level is configured."""
+    """The settings. The log is silent below errors unless another level is configured."""
     settings = load_settings(environ)
     quiet = settings.log_level is LogLevel.WARNING
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_CleanFormatter("quillback: %(message)s"))
     logging.basicConfig(handlers=[handler], level=logging.ERROR if quiet else settings.log_level.value.upper())
-    for noisy in ("httpx2", "httpcore2", "anthropic", "asyncio", "aiosqlite"):
+    for noisy in NOISY:
         logging.getLogger(noisy).setLevel(logging.WARNING)
     return settings
+
+
+def refuse_wrong(settings: Settings, done: str = "run") -> None:
+    """Nothing may run with settings that are not those the user meant. Raises CliError after naming what is wrong."""
+    problems = (*settings.problems, *Models(settings).problems)
+    for problem in problems:
+        complain(problem)
+    if problems:
+        raise CliError(f"nothing was {done}; mend the settings above (quillback doctor shows all)", USAGE)
 
 
 @asynccontextmanager

@@ -14,8 +14,9 @@ from quillback.cli.terminal_editor import Fixed, Person, TerminalEditor
 from quillback.cli.view import View
 from quillback.core.event import StopReason, TurnCompleted
 from quillback.core.message import Text
-from quillback.core.model import Failure, Thinking
+from quillback.core.model import Failure, ProviderError, Thinking
 from quillback.core.ports import Mode
+from quillback.models import SCRIPTED
 from quillback.session.registry import BadDirectoryError, Sessions
 from quillback.session.session import Session
 
@@ -34,11 +35,38 @@ class Start:
     model: str = ""
     thinking: Thinking | None = None
 
+    @property
+    def is_new(self) -> bool:
+        return not self.session and not self.resume
+
+
+@frozen
+class Outcome:
+    """`unasked` is how many calls did not run since nobody was there to ask."""
+
+    completed: TurnCompleted
+    unasked: int = 0
+
+    @property
+    def exit_code(self) -> int:
+        if self.completed.error:
+            return NO_CREDENTIALS if self.completed.error_kind == Failure.NO_CREDENTIALS.value else FAILED
+        match self.completed.stop_reason:
+            case StopReason.END_TURN:
+                return FAILED if self.unasked else DONE
+            case StopReason.CANCELLED:
+                return CANCELLED
+            case StopReason.MAX_TOKENS | StopReason.MAX_TURN_REQUESTS | StopReason.REFUSAL:
+                return FAILED
+
 
 async def run_turn(
     app: App, start: Start, prompt: str, view: View, answers: Fixed | Person, interrupts: Interrupts
-) -> TurnCompleted:
-    """Returns when the turn is over and saved, and the session closed. Raises CliError, StoreError."""
+) -> Outcome:
+    """Returns when the turn is over and saved, and the session closed. Raises CliError, StoreError.
+
+    A new session whose first prompt found no key is not kept: there is nothing in it to go on from.
+    """
     editor = TerminalEditor(view, answers)
     sessions = Sessions(app.services, app.defaults, editor)
     try:
@@ -47,21 +75,12 @@ async def run_turn(
         except BadDirectoryError as error:
             raise CliError(str(error), USAGE) from None
         view.opened(session.record)
-        return await _follow(session, prompt, view, editor, interrupts)
+        completed = await _follow(session, prompt, view, editor, interrupts)
+        if start.is_new and completed.error_kind == Failure.NO_CREDENTIALS.value:
+            await sessions.delete(session.record.id)
+        return Outcome(completed, editor.unasked)
     finally:
         await sessions.close_all()
-
-
-def exit_code(completed: TurnCompleted) -> int:
-    if completed.error:
-        return NO_CREDENTIALS if completed.error_kind == Failure.NO_CREDENTIALS.value else FAILED
-    match completed.stop_reason:
-        case StopReason.END_TURN:
-            return DONE
-        case StopReason.CANCELLED:
-            return CANCELLED
-        case StopReason.MAX_TOKENS | StopReason.MAX_TURN_REQUESTS | StopReason.REFUSAL:
-            return FAILED
 
 
 async def _session(app: App, start: Start, sessions: Sessions) -> Session:
@@ -72,8 +91,20 @@ async def _session(app: App, start: Start, sessions: Sessions) -> Session:
         record = await newest_of(app.store, directory(start.cwd))
         cwd = record.cwd
     else:
-        return _changed(await sessions.new(directory(start.cwd)), start)
+        cwd = directory(start.cwd)
+        _check_script(app, start.model or app.defaults.model)
+        return _changed(await sessions.new(cwd), start)
+    _check_script(app, start.model or record.model)
     return _changed(await sessions.open(record.id, cwd, _existing(record.roots[1:])), start)
+
+
+def _check_script(app: App, model: str) -> None:
+    """Before anything is stored. Raises CliError for a script that cannot be played."""
+    try:
+        if model.startswith(SCRIPTED):
+            app.models.provider(app.models.get(model))
+    except ProviderError as error:
+        raise CliError(error.message) from None
 
 
 def _existing(roots: Iterable[str]) -> list[str]:

@@ -17,6 +17,10 @@ class View(Protocol):
         """A permission question is about to be answered."""
         ...
 
+    def asked_elsewhere(self, ask: PermissionAsk) -> None:
+        """The person sees the question, its diffs and its answer on another screen."""
+        ...
+
     def answered(self, ask: PermissionAsk, choice: Choice, note: str) -> None:
         """`note` says who answered; empty for the person at the terminal."""
         ...

@@ -373,14 +373,14 @@ class Store(Protocol):
 
     async def rules(self, root: str) -> list[Rule]: ...
 
-    async def all_rules(self) -> list[Rule]:
-        """Those of every root."""
-        ...
-
     async def add_rule(self, rule: Rule) -> None: ...
 
-    async def delete_rule(self, root: str, pattern: str) -> bool:
-        """Whether there was one."""
+    async def all_rules(self) -> list[tuple[int, Rule]]:
+        """The rules of all roots, oldest first, each with a number that stays its own while it is stored."""
+        ...
+
+    async def delete_rule(self, number: int) -> bool:
+        """False if no rule has the number."""
         ...
 
     def audit(self, record: AuditRecord) -> None:

@@ -186,8 +186,7 @@ class AnthropicProvider:
             case httpx2.HTTPError() if began:
                 return ProviderError(Failure.INCOMPLETE, f"The connection to {self._host} was lost in mid-reply.")
             case httpx2.HTTPError() if not isinstance(cause, httpx2.LocalProtocolError | httpx2.UnsupportedProtocol):
-                text = f"Cannot reach {self._host}: {_reason(cause)}. Check the network and the base URL."
-                return ProviderError(Failure.CONNECTION, text)
+                return failures.unreachable(self._endpoint.address, cause)
             case _:
                 return ProviderError(Failure.INVALID, f"The request to {self._host} failed: {_reason(cause)}.")
 

@@ -45,8 +45,16 @@ _FLAGS = ("thinking", "images")
 _TEXTS = ("name", "provider")
 
 
+class CatalogError(ValueError):
+    """The text names the key and what is allowed; `where` is the key alone, as `models."ID".KEY` or `models."ID"`."""
+
+    def __init__(self, where: str, what: str) -> None:
+        super().__init__(f"{where} {what}")
+        self.where = where
+
+
 class Catalog:
-    """`overrides` are the `[models."id"]` tables of the config; raises ValueError that names key and allowed values."""
+    """`overrides` are the `[models."id"]` tables of the config; raises CatalogError."""
 
     def __init__(self, overrides: Mapping[str, Mapping[str, object]]) -> None:
         self._models = {model.id: model for model in _MODELS}
@@ -78,7 +86,7 @@ def _changed(model: Model, changes: Mapping[str, object]) -> Model:
             prices[_PRICES[key]] = _dollars(f"{where}.{key}", value)
         else:
             known = ", ".join(sorted([*_TOKENS, *_FLAGS, *_TEXTS, *_PRICES]))
-            raise ValueError(f"{where}.{key} is not known; allowed are {known}")
+            raise CatalogError(f"{where}.{key}", f"is not known; allowed are {known}")
     if prices:
         fields |= {"price": _price(where, model.price, prices), "long_prompt": 0, "long_price": None}
     return evolve(model, **fields)
@@ -89,30 +97,30 @@ def _price(where: str, known: Price | None, given: Mapping[str, float]) -> Price
     if known is not None:
         return evolve(known, **given)
     if not {"input", "output"} <= given.keys():
-        raise ValueError(f"{where} has no price yet: input_price and output_price are needed together")
+        raise CatalogError(where, "has no price yet: input_price and output_price are needed together")
     derived = {"cache_read": given["input"] * _CACHE_READ_SHARE, "cache_write": given["input"] * _CACHE_WRITE_SHARE}
     return Price(**{**derived, **given})
 
 
 def _tokens(where: str, value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value <= 0:
-        raise ValueError(f"{where} must be a whole number of tokens above 0, not {value!r}")
+        raise CatalogError(where, f"must be a whole number of tokens above 0, not {value!r}")
     return value
 
 
 def _dollars(where: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
-        raise ValueError(f"{where} must be US dollars for a million tokens, 0 or more, not {value!r}")
+        raise CatalogError(where, f"must be US dollars for a million tokens, 0 or more, not {value!r}")
     return float(value)
 
 
 def _flag(where: str, value: object) -> bool:
     if not isinstance(value, bool):
-        raise ValueError(f"{where} must be true or false, not {value!r}")
+        raise CatalogError(where, f"must be true or false, not {value!r}")
     return value
 
 
 def _text(where: str, value: object) -> str:
     if not isinstance(value, str) or not value.strip():
-        raise ValueError(f"{where} must be a text that is not empty, not {value!r}")
+        raise CatalogError(where, f"must be a text that is not empty, not {value!r}")
     return value

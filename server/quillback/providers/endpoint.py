@@ -43,9 +43,14 @@ class Endpoint:
             text = "The API key, or a header that was set, holds characters that cannot be sent; copy it again."
             return ProviderError(Failure.AUTHENTICATION, text)
         if self.official and not ({"authorization", "x-api-key"} & self.headers.keys()):
-            text = "There is no API key. Set ANTHROPIC_API_KEY, or run `quillback login`."
+            text = "There is no API key. Set ANTHROPIC_API_KEY; `quillback doctor` names the other ways."
             return ProviderError(Failure.NO_CREDENTIALS, text)
         return None
+
+    @property
+    def address(self) -> str:
+        """Scheme, host and port, as they were given, without a password."""
+        return f"{self._scheme}://{urlsplit(self.root).netloc.rpartition('@')[2]}" if self.host else self.root
 
     def masked(self, text: str) -> str:
         """`text` without the secrets; servers like to quote the key they refuse."""

@@ -1,9 +1,12 @@
 """What a refusal of a model service means: its kind, how long to wait, and words for the user."""
 
+import os
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from socket import gaierror
+from ssl import SSLError
 
 from quillback.core.message import JsonObject
 from quillback.core.model import Failure, ProviderError
@@ -60,12 +63,13 @@ _KNOWN = (
 )
 _RECOGNISED = frozenset({Failure.INVALID, Failure.TOO_LARGE, Failure.RATE_LIMIT, Failure.SERVER})
 
+_TOO_LONG = "Start a new session, or take a model with a larger window (`quillback models`)."
 _ADVICE = {
     Failure.AUTHENTICATION: "Check the API key (ANTHROPIC_API_KEY, or run `quillback login`).",
     Failure.PERMISSION: "Check what the key may use, and the account's billing.",
     Failure.NOT_FOUND: "Check the model's name and the base URL.",
-    Failure.TOO_LARGE: "Use /compact, or start a new session.",
-    Failure.CONTEXT_LENGTH: "Use /compact, or start a new session.",
+    Failure.TOO_LARGE: _TOO_LONG,
+    Failure.CONTEXT_LENGTH: _TOO_LONG,
 }
 
 
@@ -94,6 +98,13 @@ def from_event(host: str, payload: JsonObject) -> ProviderError:
     return ProviderError(failure, _sentence(f"{host} broke off the reply: {text}", failure), status=200)
 
 
+def unreachable(address: str, error: BaseException) -> ProviderError:
+    """No connection came about; the reason is that of the system, which HTTP libraries hide in causes."""
+    return ProviderError(
+        Failure.CONNECTION, f"Cannot reach {address} ({_cause(error)}). Check the base URL and the network."
+    )
+
+
 def words(error: JsonObject) -> str:
     """The provider's own message with its type, bounded."""
     message, kind = error.get("message"), error.get("type")
@@ -113,6 +124,26 @@ def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
     except ValueError:
         return None
     return max(0.0, ((due if due.tzinfo else due.replace(tzinfo=UTC)) - now).total_seconds())
+
+
+def _cause(error: BaseException) -> str:
+    said = str(error).strip().rstrip(".") or type(error).__name__
+    if "timeout" in type(error).__name__.lower():
+        return "no answer in time"
+    found: BaseException | None = error
+    while found is not None:
+        match found:
+            case BaseExceptionGroup(exceptions=[first, *_]):
+                found = first
+                continue
+            case SSLError(reason=str(reason)) if reason:
+                return f"{reason.replace('_', ' ').lower()}; {getattr(found, 'verify_message', '')}".rstrip("; ")
+            case gaierror():
+                return "the name of the host is not known"
+            case OSError(errno=int(number)):
+                return os.strerror(number).lower()
+        found = found.__cause__ or found.__context__
+    return said
 
 
 def _seconds(text: str, unit: float) -> float | None:

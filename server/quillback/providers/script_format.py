@@ -115,7 +115,7 @@ class _Parser:
         read = _ENTRIES.get(key)
         if not colon or read is None or (star and key not in ("text", "think")):
             allowed = ", ".join(f"{entry}:" for entry in _ENTRIES)
-            self._wrong(f"`{line.strip()[:60]}` is not known; allowed are {allowed} drop, loop, each-prompt and ---")
+            self._wrong(f"`{line.strip()[:60]}` is not known; allowed are {allowed}, drop, loop, each-prompt and ---")
         value = value.removeprefix(" ")
         read(self, value, self._pieces(count) if star else 1)
 

@@ -23,6 +23,10 @@ from quillback.store.writer import Writer
 log = logging.getLogger(__name__)
 
 CLOSE_WAIT = 4.5
+FLUSH_SHARE = 0.7
+"""How much of the time for a close the flush may take."""
+LAST_TRY = 0.3
+"""Seconds that a last try may take that finds the file locked."""
 _RECORD = "id, cwd, roots, mode, model, thinking, created_at, updated_at, title, cost"
 
 
@@ -46,29 +50,40 @@ class SqliteStore:
         """Open the file, create it if need be and bring its schema up to date. Other methods do so by themselves."""
         await self._writer.run(_nothing)
 
-    async def close(self) -> None:
-        """Flush, give all leases back, close the file; takes 5 s at most. Raises StoreError naming what is not saved.
+    def hurry(self, seconds: float) -> None:
+        """The end is near: what waits for other processes fails after `seconds` from now."""
+        self._writer.hurry(seconds)
 
-        Goes on to its end even when the caller is cancelled.
+    async def close(self, seconds: float | None = None) -> None:
+        """Flush, give all leases back, close the file. Raises StoreError naming what is not saved.
+
+        Takes `seconds` at most, 4.5 if not told. Goes on to its end even when the caller is cancelled.
         """
         if self._closing is None:
-            self._closing = asyncio.create_task(self._close(), name="store close")
+            work = self._close(CLOSE_WAIT if seconds is None else seconds)
+            self._closing = asyncio.create_task(work, name="store close")
         await asyncio.shield(self._closing)
 
-    async def _close(self) -> None:
+    async def _close(self, seconds: float) -> None:
+        clock = asyncio.get_running_loop().time
+        until = clock() + seconds
         if self._heart:
             self._heart.cancel()
-        self._writer.hurry(CLOSE_WAIT)
+        self._writer.hurry(max(0.0, seconds * FLUSH_SHARE - LAST_TRY))
         try:
-            await self._writer.flush()
+            async with asyncio.timeout_at(clock() + seconds * FLUSH_SHARE):
+                await self._writer.flush()
+        except TimeoutError:
+            raise StoreError(f"Not saved: {self._outbox.summary()}. Writing {self._path} takes too long.") from None
         finally:
             try:
                 if self._leases.held:
-                    await self._writer.run(self._leases.release_all)
-            except StoreError as error:
-                log.warning("the leases were not given back: %s", error)
+                    async with asyncio.timeout_at(until):
+                        await self._writer.run(self._leases.release_all)
+            except (StoreError, TimeoutError) as error:
+                log.warning("the leases were not given back: %s", error or "it takes too long")
             finally:
-                await self._writer.stop(CLOSE_WAIT)
+                await self._writer.stop(max(0.0, until - clock()))
 
     # ------------------------------------------------------------ sessions
 
@@ -211,17 +226,6 @@ class SqliteStore:
         found = await self._read(query, root)
         return [Rule(root, pattern, RuleEffect(effect)) for root, pattern, effect in found]
 
-    async def all_rules(self) -> list[Rule]:
-        found = await self._read("SELECT root, pattern, effect FROM rules ORDER BY root, created_at, pattern")
-        return [Rule(root, pattern, RuleEffect(effect)) for root, pattern, effect in found]
-
-    async def delete_rule(self, root: str, pattern: str) -> bool:
-        async def delete(db: Connection) -> int:
-            async with transaction(db):
-                return await change(db, "DELETE FROM rules WHERE root = ? AND pattern = ?", root, pattern)
-
-        return await self._writer.run(delete) > 0
-
     async def add_rule(self, rule: Rule) -> None:
         """Store the latest answer for its root and pattern."""
         insert = "INSERT OR REPLACE INTO rules(root, pattern, effect, created_at) VALUES (?, ?, ?, ?)"
@@ -231,6 +235,17 @@ class SqliteStore:
                 await change(db, insert, rule.root, rule.pattern, rule.effect, self._now())
 
         await self._writer.run(add)
+
+    async def all_rules(self) -> list[tuple[int, Rule]]:
+        found = await self._read("SELECT rowid, root, pattern, effect FROM rules ORDER BY created_at, rowid")
+        return [(number, Rule(root, pattern, RuleEffect(effect))) for number, root, pattern, effect in found]
+
+    async def delete_rule(self, number: int) -> bool:
+        async def delete(db: Connection) -> int:
+            async with transaction(db):
+                return await change(db, "DELETE FROM rules WHERE rowid = ?", number)
+
+        return await self._writer.run(delete) > 0
 
     # ------------------------------------------------------------ helpers
 

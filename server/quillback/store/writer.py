@@ -142,7 +142,7 @@ class Writer:
     # ------------------------------------------------------------ the connection
 
     def hurry(self, seconds: float) -> None:
-        """Do not wait for other processes any longer than this from now."""
+        """Do not wait for other processes any longer than this from now. The last call counts."""
         self._deadline = asyncio.get_running_loop().time() + seconds
 
     async def stop(self, seconds: float) -> None:
