@@ -51,9 +51,11 @@ class OnReject(StrEnum):
 
 
 class Sandbox(StrEnum):
-    """There is none yet; the setting is known so that nobody believes to have one."""
+    """How commands are confined."""
 
     OFF = "off"
+    WORKSPACE = "workspace"
+    WORKSPACE_OFFLINE = "workspace-offline"
 
 
 class LogLevel(StrEnum):
@@ -163,7 +165,7 @@ _KEYS = (
     _Key("on_reject", choice(OnReject)),
     _Key("tool_concurrency", whole(1, 64)),
     _Key("shell_in_editor", flag),
-    _Key("sandbox", choice(Sandbox, "; no other is available yet")),
+    _Key("sandbox", choice(Sandbox)),
     _Key("secret_env", variables),
     _Key("log_level", choice(LogLevel), "QUILLBACK_LOG"),
     _Key("anthropic.api_key", secret, "ANTHROPIC_API_KEY", private=True),
