@@ -6,24 +6,34 @@ import os
 import random
 import shutil
 import sys
+import threading
 import time
+from contextlib import suppress
+from pathlib import Path
+from typing import TextIO, cast
+
+from attrs import evolve
 
 from quillback.config import Settings, load_settings
 from quillback.core.model import Model
-from quillback.core.ports import Inspection, Inspector, SessionRecord
+from quillback.core.ports import Inspection, Inspector, SessionRecord, StoreError
 from quillback.core.rules import parse_pattern
 from quillback.core.side import SideModel
 from quillback.core.turn_types import Limits
-from quillback.edge.handshake import Handshake
+from quillback.edge import fds
+from quillback.edge.handshake import Handshake, refuse
 from quillback.edge.serve import AcpServer
+from quillback.edge.stderr import Stderr
 from quillback.edge.stdio import claim_stdio
 from quillback.inspectors import third_party
 from quillback.inspectors.adversary import AdversaryInspector
 from quillback.inspectors.chain import inspect
+from quillback.inspectors.egress import EgressInspector, EgressPolicy
 from quillback.inspectors.judge import Judge
 from quillback.inspectors.permission import PermissionInspector
 from quillback.inspectors.permission_rules import narrowest
 from quillback.inspectors.sandbox import SandboxInspector
+from quillback.inspectors.security import SecurityInspector
 from quillback.inspectors.third_party import ThirdParty
 from quillback.models import SCRIPTED, Models
 from quillback.providers.reach import reach
@@ -37,7 +47,24 @@ from quillback.session.system_prompt import system_prompt
 from quillback.store.health import Health, examine
 from quillback.store.sqlite import SqliteStore
 from quillback.toolboxes import Toolboxes, sandbox_of
+from quillback.trust import load_project
 
+NOISY = (
+    *("httpx2", "httpcore2", "anthropic", "mcp", "client", "asyncio", "aiosqlite"),
+    *("keyring", "jeepney", "secretstorage"),
+)
+"""Loggers of libraries that tell too much below warnings: of requests, and of what the keyring holds."""
+END_SECONDS = 4.8
+"""From the end of the input to the end of the process, whatever hangs; five are promised."""
+CLOSE_SECONDS = 4.3
+"""Until everything is closed where that is possible; the rest is for the end of the interpreter."""
+STORE_SECONDS = 0.8
+"""What of it is kept for the store."""
+SAVE_SECONDS = 1.0
+"""How long an answer to a prompt waits for another process to let go of the database, when the end has begun."""
+MODELS_SECONDS = 0.5
+LOG_SECONDS = 0.3
+NO_START = "Quillback could not start because of an internal error; its standard error says more"
 log = logging.getLogger(__name__)
 
 
@@ -72,9 +99,17 @@ class App:
             policy=_policy(settings),
         )
 
-    async def close(self) -> None:
-        await self.models.close()
-        await self.store.close()
+    async def close(self, seconds: float | None = None) -> None:
+        """Takes `seconds` at most, five if not told. Raises StoreError naming what is not saved."""
+        begun = time.monotonic()
+        try:
+            async with asyncio.timeout(MODELS_SECONDS if seconds is None else min(MODELS_SECONDS, seconds / 2)):
+                await self.models.close()
+        except Exception as error:
+            log.warning("the connections to models were not closed properly: %s", error or type(error).__name__)
+        finally:
+            left = None if seconds is None else max(0.1, seconds - (time.monotonic() - begun))
+            await self.store.close(left)
 
     def _small_model(self) -> Model:
         """A script has no small one beside it: it answers itself."""
@@ -82,7 +117,17 @@ class App:
         return self.models.get(self.models.default if scripted else self.settings.small_model)
 
     async def _inspect(self, inspection: Inspection) -> Inspected:
+        """A trusted project's rules count like the configured ones."""
+        project = load_project(self.settings, Path(inspection.roots[0]))
+        inspection = evolve(inspection, rules=(*inspection.rules, *project.rules))
         return await inspect(inspection, (*self._inspectors, *await self._third_party.inspectors()))
+
+    def _outputs(self, session_id: str) -> Path:
+        """Made by the first tool that keeps something; the directory around it is private from the beginning."""
+        with suppress(OSError):
+            self.settings.outputs.mkdir(mode=0o700, exist_ok=True)
+            self.settings.outputs.chmod(0o700)
+        return self.settings.outputs / session_id
 
     def _forgotten(self, session_id: str) -> None:
         shutil.rmtree(self.settings.outputs / session_id, ignore_errors=True)
@@ -140,7 +185,8 @@ def demo_files() -> dict[str, str]:
 def inspectors_of(settings: Settings, side: SideModel) -> list[Inspector]:
     """Our own inspectors in the order in which they are run. The fifth, repetition, is in the core."""
     return [
-        # security, then egress, come first
+        SecurityInspector((str(settings.home), str(settings.config_file.parent)), outputs=str(settings.outputs)),
+        EgressInspector(EgressPolicy(settings.egress_allow, settings.egress_deny, settings.egress_default.value)),
         SandboxInspector(),
         AdversaryInspector(settings.adversary, side),
         PermissionInspector(str(settings.outputs.resolve()), settings.rules, Judge(side)),
@@ -161,13 +207,30 @@ def _policy(settings: Settings) -> Policy:
 
 def serve_acp(handshake: Handshake | None, parent: int) -> int:
     """Serve an ACP client over stdio; returns the exit code."""
+    if wrong := fds.unusable():
+        with suppress(OSError):
+            os.write(2, f"quillback: {wrong}\n".encode())
+        return 1
     stdin, stdout = claim_stdio()
-    settings = load_settings(os.environ)
-    configure_logging(settings)
-    return asyncio.run(_serve(settings, handshake, parent, stdin, stdout))
+    errors = Stderr()
+    sys.stdout = sys.stderr = cast("TextIO", errors)
+    handshake = handshake or Handshake(b"")
+    try:
+        settings = load_settings(os.environ)
+        configure_logging(settings)
+        asyncio.run(_serve(settings, handshake, parent, stdin, stdout, errors))
+    except Exception:
+        log.exception("Quillback has to stop")
+        refuse(stdin, stdout, handshake.rest, NO_START)
+        return 1
+    finally:
+        errors.flushed(LOG_SECONDS)
+    return 0
 
 
-async def _serve(settings: Settings, handshake: Handshake | None, parent: int, stdin: int, stdout: int) -> int:
+async def _serve(
+    settings: Settings, handshake: Handshake, parent: int, stdin: int, stdout: int, errors: Stderr
+) -> None:
     app = App(settings)
     server = AcpServer(
         stdin,
@@ -178,9 +241,31 @@ async def _serve(settings: Settings, handshake: Handshake | None, parent: int, s
         parent=parent,
         frontend_seconds=settings.frontend_timeout,
     )
-    await server.run(handshake)
-    await app.close()
-    return 0
+    try:
+        await server.serve(handshake)
+    finally:
+        clock = asyncio.get_running_loop().time
+        until = clock() + CLOSE_SECONDS
+        _leave_after(END_SECONDS, errors)
+        app.store.hurry(SAVE_SECONDS)
+        await server.wind_up(until - STORE_SECONDS)
+        try:
+            await app.close(max(STORE_SECONDS, until - clock()))
+        except StoreError as error:
+            log.error("at the end: %s", error)
+
+
+def _leave_after(seconds: float, errors: Stderr) -> None:
+    """End the process in any case: a thread that hangs in a system call keeps the interpreter from ending."""
+
+    def leave() -> None:
+        log.error("something hangs: ending without it")
+        errors.flushed(0.1)
+        os._exit(0)
+
+    timer = threading.Timer(seconds, leave)
+    timer.daemon = True
+    timer.start()
 
 
 def configure_logging(settings: Settings) -> None:
@@ -190,7 +275,7 @@ def configure_logging(settings: Settings) -> None:
         level=settings.log_level.value.upper(),
         format="%(asctime)s %(levelname)s %(name)s: %(message)s",
     )
-    for noisy in ("httpx2", "httpcore2", "anthropic", "mcp", "client", "asyncio", "aiosqlite"):
+    for noisy in NOISY:
         logging.getLogger(noisy).setLevel(logging.WARNING)
     for problem in settings.problems:
         log.warning("%s", problem)

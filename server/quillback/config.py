@@ -20,6 +20,7 @@ from quillback.config_values import (
     choice,
     describe,
     flag,
+    hosts,
     line,
     number_of,
     positive,
@@ -58,6 +59,14 @@ class Sandbox(StrEnum):
     WORKSPACE_OFFLINE = "workspace-offline"
 
 
+class EgressDefault(StrEnum):
+    """What happens to a connection that no egress rule names."""
+
+    ALLOW = "allow"
+    ASK = "ask"
+    DENY = "deny"
+
+
 class LogLevel(StrEnum):
     DEBUG = "debug"
     INFO = "info"
@@ -83,6 +92,9 @@ class Settings:
     allow: tuple[str, ...] = ()
     ask: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
+    egress_allow: tuple[str, ...] = ()
+    egress_deny: tuple[str, ...] = ()
+    egress_default: EgressDefault = EgressDefault.ALLOW
     thinking: Thinking = Thinking.OFF
     context_window: int | None = None
     max_steps: int = 1000
@@ -154,6 +166,9 @@ _KEYS = (
     _Key("allow", rules),
     _Key("ask", rules),
     _Key("deny", rules),
+    _Key("egress.allow", hosts),
+    _Key("egress.deny", hosts),
+    _Key("egress.default", choice(EgressDefault)),
     _Key("thinking", choice(Thinking), "QUILLBACK_THINKING"),
     _Key("context_window", whole(1, 1_000_000_000), "QUILLBACK_CONTEXT_WINDOW", numeric=True),
     _Key("max_steps", whole(1, 1_000_000), "QUILLBACK_MAX_STEPS", numeric=True),
@@ -174,7 +189,7 @@ _KEYS = (
     _Key("anthropic.version", api_version),
     _Key("anthropic.api_key_command", line, field="api_key_command"),
 )
-_TABLES = ("anthropic", "models", "mcp")
+_TABLES = ("anthropic", "egress", "models", "mcp")
 _SOURCES = "sources"
 
 

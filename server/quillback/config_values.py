@@ -91,6 +91,13 @@ def rules(value: object) -> object:
     raise Refused(f"a list of rules such as {EXAMPLES}")
 
 
+def hosts(value: object) -> object:
+    """Host patterns."""
+    if isinstance(value, list) and all(isinstance(text, str) and text.strip() for text in value):
+        return tuple(text.strip() for text in value)
+    raise Refused('a list of hosts such as ["*.example.com", "registry:npm"]')
+
+
 def secret(value: object) -> object:
     """Something that fits into an HTTP header."""
     if isinstance(value, str) and is_header_word(value.strip()):

@@ -1,6 +1,8 @@
 """Composes the tools of each session: its own, those of MCP servers from three places, and those of the editor."""
 
 from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
 
 from quillback.config import Sandbox as Confined
 from quillback.config import Settings
@@ -34,7 +36,7 @@ class Toolboxes:
             roots=request.roots,
             editor=request.editor,
             known=request.known,
-            outputs=settings.outputs / request.session_id,
+            outputs=_outputs(settings, request.session_id),
             shell_in_editor=settings.shell_in_editor,
             secret_env=settings.secret_env,
             sandbox=self._sandbox,
@@ -62,6 +64,14 @@ class Toolboxes:
                 request.notice(f"{problem} ({project.root})")
         elif not _can_be_asked(project, request):
             request.notice(advice(project))
+
+
+def _outputs(settings: Settings, session_id: str) -> Path:
+    """Made by the first tool that keeps something; the directory around it is private from the beginning."""
+    with suppress(OSError):
+        settings.outputs.mkdir(mode=0o700, exist_ok=True)
+        settings.outputs.chmod(0o700)
+    return settings.outputs / session_id
 
 
 def sandbox_of(settings: Settings) -> Sandbox | None:

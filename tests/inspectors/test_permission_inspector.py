@@ -3,8 +3,8 @@
 import pytest
 
 from quillback.core.ports import Access, Mode, Rule, RuleEffect
+from quillback.core.secrets import looks_secret
 from quillback.core.verdict import Allow, Ask, Deny
-from quillback.inspectors.credentials import looks_secret
 from quillback.inspectors.permission import CHAT, PermissionInspector, outside_roots
 from support.inspections import ROOT, inspection
 

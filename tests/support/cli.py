@@ -4,13 +4,14 @@ import fcntl
 import os
 import pty
 import select
+import shlex
 import signal
 import subprocess
 import sys
 import termios
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -85,11 +86,15 @@ class Shell:
         stdin: str | None = None,
         stdout: IO[str] | None = None,
         env: Mapping[str, str] | None = None,
+        argv: Sequence[str] = (),
     ) -> Iterator["Terminal"]:
-        """The command behind a terminal; `stdin` is piped in instead of the keys, `stdout` takes what it prints."""
+        """The command behind a terminal; `stdin` is piped in instead of the keys, `stdout` takes what it prints.
+
+        `argv` is a program to run instead.
+        """
         master, slave = pty.openpty()
         process = subprocess.Popen(
-            [sys.executable, "-m", "quillback", *arguments],
+            argv or [sys.executable, "-m", "quillback", *arguments],
             cwd=self.workspace,
             env=self.env(**{"TERM": "xterm-256color", **(env or {})}),
             stdin=slave if stdin is None else subprocess.PIPE,
@@ -107,6 +112,11 @@ class Shell:
         finally:
             _end(process)
             os.close(master)
+
+    def through(self, filter_: str, *arguments: str) -> AbstractContextManager["Terminal"]:
+        """The command behind a terminal, with its standard output piped through `filter_` to it."""
+        command = shlex.join([sys.executable, "-m", "quillback", *arguments])
+        return self.terminal(argv=["sh", "-c", f"{command} | {filter_}"])
 
 
 class Terminal:

@@ -50,6 +50,11 @@ class Pipe:
         await self.send(INITIALIZE, {"id": request_id, "method": "session/new", "params": params})
         return str((await self.answer(request_id))["result"]["sessionId"])
 
+    def listen(self) -> None:
+        """From now on read ahead what comes, and take long lines; until then next to nothing is read unasked."""
+        assert self.process.stdout is not None
+        self.process.stdout._limit = 1 << 26  # it has no public setter
+
     def close_input(self) -> None:
         assert self.process.stdin is not None
         self.process.stdin.close()
@@ -79,12 +84,12 @@ async def pipe(tmp_path: Path, base_url: str, **env: str) -> AsyncIterator[Pipe]
         stderr=subprocess.PIPE,
         cwd=workspace,
         env=environment(home, base_url, env),
-        limit=1 << 26,
+        limit=1 << 16,
     )
     try:
         yield Pipe(process, workspace)
     finally:
         with suppress(ProcessLookupError):
             process.kill()
-        await process.wait()
-        process._transport.close()  # type: ignore[attr-defined] # else it warns when it is collected
+        await process.communicate()  # what nobody has read holds up the end of a pipe
+        process._transport.close()  # else it warns when it is collected

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from quillback.core.ports import ToolError
-from quillback.tools import command
+from quillback.tools import command, orphans
 from support.processes import running, until, zombies
 from support.toolroom import Room, text
 
@@ -208,6 +208,11 @@ async def test_where_orphans_cannot_be_adopted_the_group_ends(mark: str):
     lines = [warden.stderr.readline().split()[0] for _ in range(2)]
     assert lines == [b"started", b"exited"]
     assert running(mark)
-    output, rest = warden.communicate()
+    warden.stdin.close()
+    # Here the orphan has come to us, and its group is there until its end has been taken notice of.
+    assert await until(lambda: orphans.reap_adopted() or warden.poll() is not None)
+    assert warden.stdout is not None
+    with warden.stdout, warden.stderr:
+        output, rest = warden.stdout.read(), warden.stderr.read()
     assert (output, rest) == (b"started\n", b"")
     assert not running(mark)

@@ -220,7 +220,7 @@ async def test_a_link_put_in_the_way_after_the_question_is_noticed(room: Room):
     prepared = await room.prepare("read_file", path="d/f")
     (room.workspace / "d").rename(room.workspace / "was")
     (room.workspace / "d").symlink_to(room.home / "other")
-    with pytest.raises(Exception, match="replaced while"):
+    with pytest.raises(Exception, match="changed while the question was open"):
         await room.run(prepared)
 
 

@@ -191,6 +191,70 @@ async def test_titles(room: Room):
     assert all(room.tool(name).spec.read_only for name in ("grep", "glob", "list_dir"))
 
 
+CREDENTIALS = (".env", ".ENV.local", "id_rsa", "deep/down/key.pem", "deep/secrets.yaml")
+
+
+async def test_files_that_look_like_credentials_are_left_out(room: Room):
+    for name in CREDENTIALS:
+        room.file(name, "needle secret\n" * 3)
+    room.file("app.py", "needle\n")
+    room.file("credentials/readme.md", "needle\n")
+    found = await grep(room, "needle")
+    assert found == [
+        "app.py:1: needle",
+        "credentials/readme.md:1: needle",
+        "[5 files that look like credentials were left out; to search one, name it as path]",
+    ]
+    assert await grep(room, "secret") == ["No matches.", found[-1]], "whether one matches must not be told"
+    assert await grep(room, "not in any") == ["No matches.", found[-1]]
+    assert await grep(room, "needle", path="deep/down") == [
+        "No matches.",
+        "[1 file that looks like credentials was left out; to search one, name it as path]",
+    ]
+    assert await grep(room, "needle", glob="*.py") == ["app.py:1: needle"]
+    assert (await grep(room, "needle", glob=".env*"))[-1].startswith("[1 file "), "glob tells upper from lower case"
+
+
+async def test_a_file_with_credentials_is_searched_by_name(room: Room):
+    room.file(".env", "TOKEN=needle\n")
+    (room.workspace / "harmless.txt").symlink_to(".env")
+    for path in (".env", "harmless.txt"):
+        prepared = await room.prepare("grep", pattern="needle", path=path)
+        assert prepared.access.reads == (str(room.workspace / ".env"),), "so that the user is asked"
+        assert text(await room.run(prepared)) == f"{path}:1: TOKEN=needle"
+
+
+async def test_rules_do_not_bring_credentials_back(room: Room):
+    room.file(".gitignore", "/ignored/\n!.env\n")
+    room.file(".env", "needle\n")
+    room.file("ignored/.env", "needle\n")
+    (room.workspace / "link.pem").symlink_to(".env")
+    assert await grep(room, "needle") == [
+        "No matches.",
+        "[1 file that looks like credentials was left out; to search one, name it as path]",
+    ]
+
+
+async def test_matches_are_bounded_beside_credentials(room: Room):
+    room.file(".env", "needle\n" * 500)
+    room.file("a.txt", "needle\n" * 500)
+    found = await grep(room, "needle")
+    assert len(found) == 202
+    assert "only the first 200" in found[-2]
+    assert "1 file that looks" in found[-1]
+
+
+async def test_a_count_that_takes_too_long_is_not_waited_for(room: Room, monkeypatch: pytest.MonkeyPatch):
+    if shutil.which("rg") is None:
+        pytest.skip("our own search has counted them anyway")
+    monkeypatch.setattr(matches, "_COUNT_SECONDS", 0.0)
+    room.file(".env", "needle\n")
+    room.file("a.txt", "needle\n")
+    found = await grep(room, "needle")
+    assert found[0] == "a.txt:1: needle"
+    assert found[1].startswith("[files that look like credentials, if there are any, were left out;")
+
+
 CATASTROPHE = "(a+)+$"
 
 

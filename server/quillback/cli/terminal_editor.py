@@ -7,7 +7,7 @@ from typing import NoReturn
 from attrs import define, frozen
 
 from quillback.cli.keyboard import Keyboard
-from quillback.cli.question import KEYS, NO_MORE, keys, write_answer, write_keys, write_keys_again, write_question
+from quillback.cli.question import NO_MORE, keys, write_answer, write_keys, write_keys_again, write_question
 from quillback.cli.screen import Screen
 from quillback.cli.view import View
 from quillback.core.frontend import FrontendAnswer, FrontendTool

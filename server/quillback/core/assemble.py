@@ -5,6 +5,7 @@ id here, before their first delta.
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from itertools import groupby
 
 from attrs import define, evolve, field
 
@@ -258,17 +259,10 @@ def _sketch(spec: ToolSpec, arguments: JsonObject) -> Sketch:
 
 
 def _joined(grown: Iterable[Grown]) -> list[Grown]:
-    """Adjacent deltas of one part as one. Each is joined once: thousands may come in one read."""
+    """Adjacent deltas of one part as one. Each is joined once, since thousands may come in one read."""
     out: list[Grown] = []
-    pieces: list[str] = []
-    for event in [*grown, None]:
-        last = out[-1] if out else None
-        if isinstance(event, PartGrew) and isinstance(last, PartGrew) and event.index == last.index:
-            pieces.append(event.text)
-            continue
-        if isinstance(last, PartGrew) and pieces:
-            out[-1] = evolve(last, text="".join((last.text, *pieces)))
-        pieces = []
-        if event is not None:
-            out.append(event)
+    for _, same in groupby(enumerate(grown), lambda it: it[1].index if isinstance(it[1], PartGrew) else -1 - it[0]):
+        events = [event for _, event in same]
+        first, texts = events[0], [event.text for event in events if isinstance(event, PartGrew)]
+        out.append(evolve(first, text="".join(texts)) if isinstance(first, PartGrew) and texts[1:] else first)
     return out

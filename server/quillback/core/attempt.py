@@ -29,6 +29,11 @@ class Attempt:
         return stopping.stop_reason if stopping and self._assembler.whole else ""
 
     @property
+    def message(self) -> Message | None:
+        """As far as it has come; None before it is announced."""
+        return evolve(self._message, parts=self._assembler.parts) if self._announced else None
+
+    @property
     def explanation(self) -> str:
         return self._assembler.stopping.explanation if self._assembler.stopping else ""
 

@@ -95,6 +95,11 @@ class Turn:
         self._completed: TurnCompleted | None = None
         self.repeats: list[tuple[ToolUse, str]] = []  # the calls that it refused to repeat, and why
 
+    @property
+    def streaming(self) -> Message | None:
+        """The reply that grows now, as far as it has come; it is not in `history` yet."""
+        return self._step.attempt.message if self._step.attempt is not None else None
+
     def next_action(self) -> Action:
         match self.state:
             case State.READY:
@@ -141,7 +146,7 @@ class Turn:
     def _begin(self, given: StepBegan) -> list[Event]:
         move(self.state, Signal.STEP_BEGAN)  # raises before anything is changed
         out: list[Event] = [self._append(message) for message in given.steers]
-        reached = self._limit(given.elapsed)
+        reached = self._setup.limits.reached(self._counts.steps, self._cost, given.elapsed)
         if reached:
             return [*out, *self._stop(Signal.LIMIT_REACHED, StopReason.MAX_TURN_REQUESTS, say=reached)]
         self._counts.steps += 1
@@ -150,16 +155,6 @@ class Turn:
         self._step = _Step(Calls((), tools, self._repetition), tools)
         self._go(Signal.STEP_BEGAN)
         return out
-
-    def _limit(self, elapsed: float) -> str:
-        limits = self._setup.limits
-        if self._counts.steps >= limits.max_steps:
-            return f"Stopped after {limits.max_steps} steps, the limit of one turn. Send another prompt to go on."
-        if limits.max_cost is not None and self._cost >= limits.max_cost:
-            return f"Stopped: this turn has cost ${self._cost:.4f}, and the limit is ${limits.max_cost:.4f}."
-        if limits.max_duration is not None and elapsed >= limits.max_duration:
-            return f"Stopped after {elapsed:.0f} seconds; the limit of one turn is {limits.max_duration:.0f}."
-        return ""
 
     def _open_attempt(self) -> Attempt:
         """The try at a reply that is due; its message is allocated here."""

@@ -1,5 +1,6 @@
 """What the method handlers share: one client's connection, its sessions, and what it can show."""
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable
 
@@ -38,6 +39,7 @@ class Connection:
     message_ids: bool = False
     mcp_over_acp: bool = False
     prompts: dict[int, tuple[Session, EventPipe]] = field(factory=dict)
+    _replays: dict[str, asyncio.Event] = field(factory=dict, init=False)
 
     def offered(self, request: acp.InitializeRequest) -> None:
         """Take note of what the client can do."""
@@ -61,7 +63,39 @@ class Connection:
         return View(notices=session is not None and session.notices is not None, separate=not self.message_ids)
 
     async def show(self, session_id: str, updates: Iterable[acp.SessionUpdate]) -> None:
-        """Send updates in order; waits while the client is behind."""
+        """Send updates in order; waits while the client is behind, and while the session is replayed."""
+        while (replay := self._replays.get(session_id)) is not None:
+            await replay.wait()
+        await self._send(session_id, updates)
+
+    async def replay(self, session: Session) -> None:
+        """Show the whole stream, with what has come of a reply that still grows. What comes of it meanwhile is shown
+        behind that, so that the client gets each piece once."""
+        session_id, view = session.record.id, self.view()
+        await self._caught_up(session)
+        # nothing may happen from there to here: all that is in the stream now was shown, and nothing else was
+        growing = session.streaming
+        messages = [*session.history, *([] if growing is None else [growing])]
+        over = self._replays[session_id] = asyncio.Event()
+        try:
+            for message in messages:
+                await self._send(session_id, view.replay(message))
+        finally:
+            del self._replays[session_id]
+            over.set()
+
+    async def _caught_up(self, session: Session) -> None:
+        """Wait until no other replay runs and what the session's turns have brought is shown."""
+        while True:
+            behind = [pipe for of, pipe in self.prompts.values() if of is session and not pipe.caught_up]
+            if (replay := self._replays.get(session.record.id)) is not None:
+                await replay.wait()
+            elif behind:
+                await behind[0].taken()
+            else:
+                return
+
+    async def _send(self, session_id: str, updates: Iterable[acp.SessionUpdate]) -> None:
         for update in updates:
             self._notify(session_id, update)
         if self.peer.buffered > BEHIND:

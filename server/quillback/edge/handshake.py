@@ -6,16 +6,23 @@
 import json
 import os
 import select
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping
 
 from quillback import __version__
+from quillback.edge import fds
 
 PROTOCOL_VERSION = 1
 META_KEY = "quillback.dev"
 METHODS = ("_quillback/audit", "_quillback/frontend_tools/set", "_quillback/tool/progress", "_quillback/tool/call")
 """Our own methods that are served or called."""
 READ_SIZE = 65536
+FIRST_LINE = 1024 * 1024
+"""Bytes of a first line that the fast path looks at; a longer one is left to the ordinary path."""
+BLANK = b" \t\r\n"
 PARENT_SECONDS = 1.0
+REFUSE_SECONDS = 0.5
+INTERNAL_ERROR = -32603
 Json = dict[str, object]
 
 
@@ -79,39 +86,83 @@ def is_plain_initialize(message: object) -> bool:
 
 
 def first_exchange(stdin: int, stdout: int, parent: int) -> Handshake:
-    """Read the first line and answer it if it is a plain initialize. The input ends when `parent` is gone, too."""
-    data = b""
-    while b"\n" not in data.lstrip():
-        chunk = _read(stdin, parent)
-        if not chunk:
-            return Handshake(data, eof=True)
-        data += chunk
-        if not data.lstrip().startswith(b"{"):
-            if data.strip():
-                return Handshake(data)
-            continue
-        if len(data) > READ_SIZE * 16:
-            return Handshake(data)
-    line, _, rest = data.lstrip().partition(b"\n")
+    """Read the first line and answer it if it is a plain initialize.
+
+    The input ends when `parent` is gone or nobody takes the answer, too.
+    """
+    data = bytearray()
+    for chunk in _chunks(stdin, parent):
+        data += chunk if data else chunk.lstrip(BLANK)  # blank lines before the first one are no news
+        if data and (not data.startswith(b"{") or len(data) > FIRST_LINE):
+            return Handshake(bytes(data))
+        if data and b"\n" in chunk:
+            break
+    else:
+        return Handshake(bytes(data), eof=True)
+    line, _, rest = bytes(data).partition(b"\n")
     try:
         message = json.loads(line)
     except (ValueError, RecursionError):
-        return Handshake(data)
+        return Handshake(bytes(data))
     if not is_plain_initialize(message):
-        return Handshake(data)
-    answer = {"jsonrpc": "2.0", "id": message["id"], "result": initialize_result(message["params"])}
-    _write_all(stdout, json.dumps(answer, separators=(",", ":")).encode() + b"\n")
+        return Handshake(bytes(data))
+    try:
+        _send(stdout, {"jsonrpc": "2.0", "id": message["id"], "result": initialize_result(message["params"])})
+    except OSError:
+        return Handshake(b"", eof=True)
     return Handshake(rest, message["params"])
 
 
-def _read(stdin: int, parent: int) -> bytes:
-    """What comes next. An editor that was killed may leave the pipe open in another process's hands."""
-    while not select.select([stdin], [], [], PARENT_SECONDS)[0]:
-        if os.getppid() != parent:
-            return b""
-    return os.read(stdin, READ_SIZE)
+def refuse(stdin: int, stdout: int, rest: bytes, why: str) -> None:
+    """Answer the requests in `rest`, and those that come within half a second, with -32603: the program cannot run."""
+    until = time.monotonic() + REFUSE_SECONDS
+    while True:
+        *lines, rest = rest.split(b"\n")
+        for line in lines:
+            if not _refuse(stdout, line, why):
+                return
+        left = until - time.monotonic()
+        if left <= 0 or not select.select([stdin], [], [], left)[0]:
+            return
+        chunk = fds.read(stdin, READ_SIZE)
+        if not chunk:
+            _refuse(stdout, rest, why)
+            return
+        rest += chunk
 
 
-def _write_all(fd: int, data: bytes) -> None:
+def _refuse(stdout: int, line: bytes, why: str) -> bool:
+    """Whether the client still takes answers."""
+    try:
+        message = json.loads(line)
+    except (ValueError, RecursionError):
+        return True
+    if not isinstance(message, dict) or not {"method", "id"} <= message.keys():
+        return True
+    if not isinstance(message["id"], int | str | None):
+        return True
+    if not select.select([], [stdout], [], REFUSE_SECONDS)[1]:
+        return False
+    try:
+        _send(stdout, {"jsonrpc": "2.0", "id": message["id"], "error": {"code": INTERNAL_ERROR, "message": why}})
+    except OSError:
+        return False
+    return True
+
+
+def _chunks(stdin: int, parent: int) -> Iterator[bytes]:
+    """What comes, to its end. An editor that was killed may leave the pipe open in another process's hands."""
+    while True:
+        while not select.select([stdin], [], [], PARENT_SECONDS)[0]:
+            if os.getppid() != parent:
+                return
+        chunk = fds.read(stdin, READ_SIZE)
+        if not chunk:
+            return
+        yield chunk
+
+
+def _send(fd: int, message: Json) -> None:
+    data = json.dumps(message, separators=(",", ":")).encode() + b"\n"
     while data:
-        data = data[os.write(fd, data) :]
+        data = data[fds.write(fd, data) :]

@@ -1,4 +1,4 @@
-"""Serves one ACP client over stdio, from its first byte to the end of the process."""
+"""Serves one ACP client over stdio, from its first byte to its last answer."""
 
 import asyncio
 import logging
@@ -18,13 +18,18 @@ from quillback_protocol import acp
 from quillback_protocol.converter import structure
 from quillback_protocol.extensions import EXTENSION_METHODS
 from quillback_protocol.framing import FramingError, LineFramer
-from quillback_protocol.jsonrpc import JsonObject, RpcError
+from quillback_protocol.jsonrpc import INTERNAL_ERROR, INVALID_REQUEST, JsonObject, RpcError
 from quillback_protocol.methods import METHODS
 from quillback_protocol.peer import InitializeGate, Peer
 
 PARENT_SECONDS = 1.0
-CLOSE_SECONDS = 4.0
 ANSWER_SECONDS = 0.5
+PROMPT = "session/prompt"
+FULL = 8 * 1024 * 1024
+"""Bytes that a client has not taken, above which nothing more is read from it."""
+CROWD = 1000
+"""Requests at work at one time, above which nothing more is read, and prompts waiting, above which they are refused.
+Prompts are refused and not held up, since they may wait for what comes behind them."""
 log = logging.getLogger(__name__)
 
 
@@ -69,30 +74,30 @@ class AcpServer:
         self._framer = LineFramer()
         self._writer = Writer(stdout, self._loop)
         self._gate = InitializeGate()
+        self._short: set[asyncio.Task[object]] = set()  # handlers of requests that take no longer than their work does
         self._peer = Peer(
             LineTransport(self._writer),
             {name: partial(self._request, name) for name in REQUESTS},
             {name: partial(self._notification, name) for name in NOTIFICATIONS},
             cancels={name: partial(self._cancelled, name) for name in CANCELS},
             methods={**METHODS, **EXTENSION_METHODS},
-            gate=self._gate,
+            gate=self._refusal,
         )
         editor = AcpEditor(self._peer, frontend_seconds)
         self._connection = Connection(self._peer, editor, sessions(editor), models, problems)
 
-    async def run(self, handshake: Handshake | None) -> None:
-        """Serve until the input ends, a signal comes, or the editor is gone; then wind up."""
+    async def serve(self, handshake: Handshake | None) -> None:
+        """Serve until the input ends, a signal comes, or the editor is gone. `wind_up` has to follow."""
         if handshake is not None:
             self._shake(handshake)
         if handshake is None or not handshake.eof:
-            Reader(self._stdin, self._loop, self._received, self._ended)
+            Reader(self._stdin, self._loop, self._received, self._ended, self._held)
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             with suppress(NotImplementedError):
                 self._loop.add_signal_handler(number, self._stop.set)
         watch = asyncio.create_task(self._watch_parent())
         await self._stop.wait()
         watch.cancel()
-        await self._wind_up()
 
     # ------------------------------------------------------------ in
 
@@ -104,7 +109,8 @@ class AcpServer:
                 self._connection.offered(structure(acp.InitializeRequest, handshake.params))
             except RpcError as error:
                 log.warning("initialize: %s; nothing is asked of this client", error.message)
-        self._received(handshake.rest)
+        rest, handshake.rest = handshake.rest, b""
+        self._received(rest)
         if handshake.eof:
             self._ended()
 
@@ -122,8 +128,26 @@ class AcpServer:
             else:
                 self._peer.receive(frame)
 
+    def _held(self) -> bool:
+        """Whether the client has to take what is there, or wait for what it asked for, before it may send more."""
+        at_work = self._peer.running - len(self._connection.prompts)
+        return self._writer.buffered > FULL or at_work > CROWD
+
+    def _refusal(self, method: str) -> RpcError | None:
+        if method == PROMPT and len(self._connection.prompts) >= CROWD:
+            return RpcError(INVALID_REQUEST, f"{CROWD} prompts are waiting; wait for answers before you send more")
+        return self._gate(method)
+
     async def _request(self, name: str, params: object) -> object:
-        return await REQUESTS[name](self._connection, params)
+        if name == PROMPT:
+            return await REQUESTS[name](self._connection, params)
+        task = asyncio.current_task()
+        assert task is not None
+        self._short.add(task)
+        try:
+            return await REQUESTS[name](self._connection, params)
+        finally:
+            self._short.discard(task)
 
     async def _notification(self, name: str, params: object) -> None:
         await NOTIFICATIONS[name](self._connection, params)
@@ -140,23 +164,26 @@ class AcpServer:
         log.warning("the editor is gone")
         self._stop.set()
 
-    async def _wind_up(self) -> None:
-        """Cancel and answer what runs, end every child, write out the answers."""
-        await self._within(ANSWER_SECONDS, self._answer_quick_ones())
-        await self._within(CLOSE_SECONDS, self._connection.sessions.close_all())
-        await self._within(ANSWER_SECONDS, self._peer.idle())
-        await self._within(ANSWER_SECONDS, self._peer.aclose())
+    async def wind_up(self, until: float) -> None:
+        """Cancel and answer what runs, end every child, write out the answers; by `until`, a time of the loop."""
+        await self._by(min(self._loop.time() + ANSWER_SECONDS, until), self._answer_short_ones())
+        await self._by(until - 2 * ANSWER_SECONDS, self._connection.sessions.close_all())
+        await self._by(until - ANSWER_SECONDS, self._peer.idle())
+        self._peer.give_up(RpcError(INTERNAL_ERROR, "Quillback is shutting down"))
+        await self._by(until - ANSWER_SECONDS / 2, self._peer.aclose())
         if not self._writer.broken:
-            await self._within(ANSWER_SECONDS, self._writer.flushed())
+            await self._by(until, self._writer.flushed())
 
-    async def _answer_quick_ones(self) -> None:
-        """Let requests that just came in run as far as they get without waiting."""
+    async def _answer_short_ones(self) -> None:
+        """Let requests that just came in begin, and end where they wait for no turn."""
         for _ in range(10):
             await asyncio.sleep(0)
+        if self._short:
+            await asyncio.wait(self._short)
 
-    async def _within(self, seconds: float, work: Awaitable[object]) -> None:
+    async def _by(self, until: float, work: Awaitable[object]) -> None:
         try:
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout_at(until):
                 await work
         except TimeoutError:
-            log.warning("gave up waiting after %.1f s while ending", seconds)
+            log.warning("ending takes too long; going on without waiting for all of it")

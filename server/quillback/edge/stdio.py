@@ -9,10 +9,14 @@ import threading
 from collections import deque
 from collections.abc import Callable
 
+from quillback.edge import fds
+
 HIGH = 1024 * 1024
 LOW = 256 * 1024
 READ_SIZE = 65536
 READ_AHEAD = 16
+HELD_SECONDS = 0.02
+"""How often a reader that is held looks whether it may go on."""
 
 
 def claim_stdio() -> tuple[int, int]:
@@ -80,7 +84,7 @@ class Writer:
     def _send(self, data: bytes) -> None:
         view = memoryview(data)
         while view:
-            sent = os.write(self._fd, view[:READ_SIZE])
+            sent = fds.write(self._fd, view[:READ_SIZE])
             view = view[sent:]
             with self._wake:
                 self.buffered -= sent
@@ -101,24 +105,32 @@ class Writer:
 
 
 class Reader:
-    """Feeds what arrives to `received` on the loop, at most 1 MiB ahead; calls `ended` at the end of the input."""
+    """Feeds what arrives to `received` on the loop, at most 1 MiB ahead; calls `ended` at the end of the input.
+
+    While `held` says so it feeds nothing, and soon the other side can send no more.
+    """
 
     def __init__(
-        self, fd: int, loop: asyncio.AbstractEventLoop, received: Callable[[bytes], None], ended: Callable[[], None]
+        self,
+        fd: int,
+        loop: asyncio.AbstractEventLoop,
+        received: Callable[[bytes], None],
+        ended: Callable[[], None],
+        held: Callable[[], bool] = lambda: False,
     ) -> None:
         self._fd = fd
         self._loop = loop
         self._received = received
         self._ended = ended
+        self._held = held
+        self._ahead: deque[bytes] = deque()
+        self._later: asyncio.TimerHandle | None = None
         self._credit = threading.Semaphore(READ_AHEAD)
         threading.Thread(target=self._run, name="stdin", daemon=True).start()
 
     def _run(self) -> None:
         while True:
-            try:
-                data = os.read(self._fd, READ_SIZE)
-            except OSError:
-                data = b""
+            data = fds.read(self._fd, READ_SIZE)
             self._credit.acquire()
             try:
                 self._loop.call_soon_threadsafe(self._deliver, data)
@@ -128,8 +140,19 @@ class Reader:
                 return
 
     def _deliver(self, data: bytes) -> None:
-        self._credit.release()
-        if data:
-            self._received(data)
-        else:
-            self._ended()
+        self._ahead.append(data)
+        if self._later is None:
+            self._feed()
+
+    def _feed(self) -> None:
+        self._later = None
+        while self._ahead:
+            if self._held():
+                self._later = self._loop.call_later(HELD_SECONDS, self._feed)
+                return
+            data = self._ahead.popleft()
+            self._credit.release()
+            if data:
+                self._received(data)
+            else:
+                self._ended()

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from pathlib import PurePath
 
 from quillback.core.ports import Access, Inspection, Mode, Rule, RuleEffect
+from quillback.core.secrets import looks_secret
 from quillback.core.verdict import Allow, Ask, Deny, Verdict
-from quillback.inspectors.credentials import looks_secret
 from quillback.inspectors.judge import Judge
 from quillback.inspectors.permission_rules import deciding
 

@@ -11,7 +11,7 @@ Spoken = tuple[Rule, Pattern]
 
 def narrowest(inspection: Inspection) -> str:
     """The rule that an answer for ever to this very call stores; empty where no answer can last."""
-    whole = subject(inspection).whole
+    whole = "" if inspection.access.escalation else subject(inspection).whole
     return f"{inspection.call.name}({whole})" if whole else ""
 
 

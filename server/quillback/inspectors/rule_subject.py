@@ -9,7 +9,7 @@ from typing import Protocol
 from attrs import frozen
 
 from quillback.core.ports import Inspection
-from quillback.inspectors.credentials import looks_secret
+from quillback.core.secrets import looks_secret
 
 
 class Part(Protocol):

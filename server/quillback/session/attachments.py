@@ -26,16 +26,16 @@ def with_linked_files(parts: Sequence[Part], roots: Iterable[str]) -> tuple[Part
 
 
 def _text(uri: str, roots: tuple[str, ...]) -> str | None:
-    parsed = urlsplit(uri)
-    if parsed.scheme != "file" or parsed.netloc not in ("", "localhost"):
-        return None
     try:
+        parsed = urlsplit(uri)
+        if parsed.scheme != "file" or parsed.netloc not in ("", "localhost"):
+            return None
         path = Path(unquote(parsed.path)).resolve()
         if not any(path.is_relative_to(root) for root in roots):
             return None
         # a fifo or a device must not block the loop
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except (OSError, ValueError):
+    except (OSError, ValueError, RuntimeError):  # the last is a circle of links
         return None
     try:
         status = os.fstat(fd)

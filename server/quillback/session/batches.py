@@ -42,3 +42,5 @@ async def batches(stream: AsyncIterator[ProviderEvent]) -> AsyncGenerator[list[P
         if not reader.done():
             reader.cancel()
             await asyncio.wait({reader})
+        if not reader.cancelled():
+            reader.exception()  # nobody is left to hear of it

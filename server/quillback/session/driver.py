@@ -61,7 +61,7 @@ class Driver:
         pipe: EventPipe,
     ) -> None:
         self.runner: Runner | None = None
-        self._turn = turn
+        self.turn = turn
         self._provider = provider
         self._toolbox = toolbox
         self._tools: dict[str, Tool] = {}
@@ -72,7 +72,7 @@ class Driver:
         self._started = asyncio.get_running_loop().time()
 
     async def run(self) -> TurnCompleted:
-        while not isinstance(action := self._turn.next_action(), Finish):
+        while not isinstance(action := self.turn.next_action(), Finish):
             work = self._work = asyncio.ensure_future(self._perform(action))
             await asyncio.wait({work, self._cancelled}, return_when=asyncio.FIRST_COMPLETED)
             if self._cancelled.done():
@@ -91,11 +91,11 @@ class Driver:
             self._cancelled.set_result(None)
 
     def feed(self, given: Input) -> None:
-        self._emit(self._turn.feed(given))
+        self._emit(self.turn.feed(given))
 
     @property
     def ended(self) -> bool:
-        return self._turn.state is State.ENDED
+        return self.turn.state is State.ENDED
 
     def show(self, event: Event) -> None:
         """Pass on what a running tool reports; nothing is shown of a call that was closed already."""
@@ -106,7 +106,7 @@ class Driver:
 
     async def tool_finished(self, finished: ToolFinished) -> None:
         """Stores a result before it is shown; it is shown even when the wait for the store is cancelled."""
-        events = self._turn.feed(finished)
+        events = self.turn.feed(finished)
         self._keep(events)
         try:
             await self._store.flush()

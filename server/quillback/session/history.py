@@ -21,8 +21,9 @@ def recovered(
 
     Calls without a result get one that says so; calls that were cut off, and prompts that never ran, are marked.
     """
-    history = [_checked(m) for m in stored if m.state is not MessageState.QUEUED]
-    changed = [m for m in history if m not in stored]
+    begun = [m for m in stored if m.state is not MessageState.QUEUED]
+    history = [_checked(m) for m in begun]
+    changed = [new for new, old in zip(history, begun, strict=True) if new is not old]
 
     def add(message: Message) -> None:
         message = evolve(message, seq=next_seq(history))

@@ -1,6 +1,7 @@
 """The one way up: a turn's events, in order, to whoever shows them.
 
-Deltas of one part that were not taken yet become one. `room` lets the producer wait when too much is waiting.
+Deltas of one part that were not taken yet become one, and so does the progress of one call. `room` lets the producer
+wait when too much is waiting.
 """
 
 import asyncio
@@ -21,6 +22,7 @@ class EventPipe:
         self._full = full
         self._queue: deque[Event] = deque()
         self._pieces: list[str] = []
+        self._progress: dict[str, ToolProgressed] = {}  # the latest of each call that has one in the queue
         self._bytes = 0
         self._filled = asyncio.Event()
         self._has_room = asyncio.Event()
@@ -43,9 +45,11 @@ class EventPipe:
                 self._seal()
                 self._pieces = [event.text]
                 self._queue.append(event)
-        elif isinstance(event, ToolProgressed) and isinstance(last, ToolProgressed) and event.call_id == last.call_id:
-            self._queue[-1] = event  # it holds what the one before held
+        elif isinstance(event, ToolProgressed) and event.call_id in self._progress:
+            self._progress[event.call_id] = event  # it holds what the one before held
         else:
+            if isinstance(event, ToolProgressed):
+                self._progress[event.call_id] = event
             self._seal()
             self._queue.append(event)
         if self._bytes >= self._full:
@@ -56,6 +60,11 @@ class EventPipe:
         """Wait until the consumer has caught up."""
         await self._has_room.wait()
 
+    @property
+    def caught_up(self) -> bool:
+        """Whether the consumer is done with all there was and waits for more."""
+        return self._taken.is_set()
+
     async def taken(self) -> None:
         """Wait until the consumer is done with all there was and waits for more."""
         await self._taken.wait()
@@ -64,6 +73,7 @@ class EventPipe:
         """Never hold the producer up again: the consumer is gone."""
         self._full = 1 << 62
         self._has_room.set()
+        self._taken.set()
 
     async def __aiter__(self) -> AsyncIterator[Event]:
         while True:
@@ -78,6 +88,8 @@ class EventPipe:
                 self._bytes -= len(event.text)
                 if self._bytes <= self._full // 2:
                     self._has_room.set()
+            elif isinstance(event, ToolProgressed):
+                event = self._progress.pop(event.call_id)
             yield event
             if isinstance(event, TurnCompleted):
                 self._taken.set()

@@ -1,8 +1,10 @@
 """The sessions of this process: which are open, and how they are made, opened, listed and ended."""
 
 import asyncio
-from collections.abc import Sequence
+import logging
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from pathlib import Path
+from typing import Any
 from weakref import WeakValueDictionary
 
 from attrs import evolve, frozen
@@ -15,6 +17,8 @@ from quillback.core.ports import Editor, Mode, SessionRecord
 from quillback.session.history import recovered
 from quillback.session.services import Services
 from quillback.session.session import ClosedError, Session
+
+log = logging.getLogger(__name__)
 
 
 class UnknownSessionError(Exception):
@@ -44,6 +48,8 @@ class Sessions:
         self._defaults = defaults
         self._editor = editor
         self._open: dict[str, Session] = {}
+        self._servers: dict[str, tuple[McpServer, ...]] = {}
+        self._works: set[asyncio.Task[None]] = set()
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._closing = False
 
@@ -71,14 +77,18 @@ class Sessions:
             created_at=now,
             updated_at=now,
         )
-        await services.store.create_session(record)
-        await services.store.acquire(record.id)
-        return await self._keep(record, [], servers)
+        try:
+            await services.store.create_session(record)
+            return await self._take(record, _no_history, servers)
+        except asyncio.CancelledError:
+            self._aside(services.store.delete_session(record.id))  # nobody will ever know its id
+            raise
 
     async def open(
         self, session_id: str, cwd: str, more_roots: Sequence[str] = (), servers: Sequence[McpServer] = ()
     ) -> Session:
-        """A stored session, as far as it got.
+        """A stored session, as far as it got. One that is open already stays as it is: `more_roots` and `servers` are
+        those of its first opening until it is closed.
 
         Raises UnknownSessionError, BadDirectoryError, StoreError, ClosedError.
         """
@@ -87,6 +97,7 @@ class Sessions:
             if session_id in self._open:
                 session = self._open[session_id]
                 _same_directory(session.record, cwd)
+                self._note_ignored(session.record, (cwd, *more_roots), tuple(servers))
                 return session
             return await self._load(session_id, cwd, more_roots, servers)
 
@@ -101,15 +112,35 @@ class Sessions:
         _same_directory(record, cwd)
         for root in more_roots:
             check_directory("additionalDirectories", root)
-        await services.store.acquire(session_id)
-        try:
-            history = await self._recover(session_id)
-        except BaseException:
-            await services.store.release(session_id)
-            raise
         record = evolve(record, roots=(cwd, *more_roots))
+        session = await self._take(record, self._recover, servers)
         services.store.save_session(record)
-        return await self._keep(record, history, servers)
+        return session
+
+    async def _take(
+        self,
+        record: SessionRecord,
+        history: Callable[[str], Awaitable[list[Message]]],
+        servers: Sequence[McpServer],
+    ) -> Session:
+        """Own a session and open it. It is given back when that fails or is cancelled, at whatever point."""
+        store = self._services.store
+        try:
+            await store.acquire(record.id)
+        except asyncio.CancelledError:
+            self._aside(store.release(record.id))  # it may be ours all the same
+            raise
+        try:
+            messages = await history(record.id)
+            self._check_running()
+            session = Session(record, messages, self._services, self._editor, servers)
+        except BaseException:
+            await self._whole(store.release(record.id))
+            raise
+        self._open[record.id] = session
+        self._servers[record.id] = tuple(servers)
+        self._services.opened(record)
+        return session
 
     async def _recover(self, session_id: str) -> list[Message]:
         services = self._services
@@ -131,36 +162,63 @@ class Sessions:
         return await store.audits(session_id)
 
     async def close(self, session_id: str) -> None:
-        """Raises UnknownSessionError for one that is not open."""
+        """Goes on to its end when the caller is cancelled. Raises UnknownSessionError for one that is not open."""
+        await self._whole(self._close(session_id))
+
+    async def _close(self, session_id: str) -> None:
         async with self._lock(session_id):
-            session = self._open.pop(session_id, None)
+            session = self._out(session_id)
             if session is None:
                 raise UnknownSessionError(session_id)
             await session.close()
 
     async def delete(self, session_id: str) -> None:
-        """Close it if it is open, and forget it; unknown ids are no error."""
+        """Close it if it is open, and forget it; unknown ids are no error. Goes on when the caller is cancelled."""
+        await self._whole(self._delete(session_id))
+
+    async def _delete(self, session_id: str) -> None:
         async with self._lock(session_id):
-            if session_id in self._open:
-                await self._open.pop(session_id).close()
+            session = self._out(session_id)
+            if session is not None:
+                await session.close()
             if await self._services.store.session(session_id) is None:
                 return
             await self._services.store.delete_session(session_id)
         self._services.forgotten(session_id)
 
+    def _out(self, session_id: str) -> Session | None:
+        self._servers.pop(session_id, None)
+        return self._open.pop(session_id, None)
+
     async def close_all(self) -> None:
-        """Close every session; none is opened from now on."""
+        """Close every session; none is opened from now on. What others have begun to close ends, too."""
         self._closing = True
         sessions, self._open = list(self._open.values()), {}
-        await asyncio.gather(*(s.close() for s in sessions), return_exceptions=True)
+        await asyncio.gather(*(s.close() for s in sessions), *self._works, return_exceptions=True)
 
-    async def _keep(self, record: SessionRecord, history: list[Message], servers: Sequence[McpServer]) -> Session:
-        if self._closing:
-            await self._services.store.release(record.id)
-        self._check_running()
-        session = self._open[record.id] = Session(record, history, self._services, self._editor, servers)
-        self._services.opened(record)
-        return session
+    async def _whole(self, work: Coroutine[Any, Any, None]) -> None:
+        """Wait for `work`, which goes on to its end even when the caller is cancelled."""
+        await asyncio.shield(self._aside(work))
+
+    def _aside(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
+        task = asyncio.create_task(work)
+        self._works.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    def _ended(self, task: "asyncio.Task[None]") -> None:
+        self._works.discard(task)
+        error = None if task.cancelled() else task.exception()
+        if error is not None and not isinstance(error, UnknownSessionError):
+            log.warning("a session could not be closed or given back properly: %s", error)
+
+    def _note_ignored(self, record: SessionRecord, roots: tuple[str, ...], servers: tuple[McpServer, ...]) -> None:
+        if servers != self._servers.get(record.id, ()) or set(roots[1:]) != set(record.roots[1:]):
+            log.warning(
+                "session %s is open already and keeps its MCP servers and additional directories; "
+                "close it first to change them",
+                record.id,
+            )
 
     def _lock(self, session_id: str) -> asyncio.Lock:
         """Held while a session is opened, closed or deleted, so that there is never more than one of it."""
@@ -168,7 +226,11 @@ class Sessions:
 
     def _check_running(self) -> None:
         if self._closing:
-            raise ClosedError("the server is shutting down")
+            raise ClosedError("Quillback is shutting down")
+
+
+async def _no_history(_: str) -> list[Message]:
+    return []
 
 
 def check_directory(name: str, path: str) -> None:

@@ -91,6 +91,11 @@ class Session:
         return self._worker is not None and not self._worker.done()
 
     @property
+    def streaming(self) -> Message | None:
+        """The reply that grows now, as far as it has come; it enters `history` when it ends."""
+        return self._driver.turn.streaming if self._driver is not None else None
+
+    @property
     def model(self) -> Model:
         return self._services.model(self.record.model)
 

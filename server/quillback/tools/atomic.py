@@ -1,5 +1,6 @@
 """Replaces files whole: a reader, or a restart after a kill, finds the old content or the new one, never a part."""
 
+import errno
 import os
 import re
 import secrets
@@ -12,8 +13,9 @@ from pathlib import Path
 from attrs import frozen
 
 from quillback.core.ports import ToolError
-from quillback.tools.files import BLOCK, State, problem, unchanged
+from quillback.tools.files import BLOCK, State, unchanged
 from quillback.tools.paths import Target
+from quillback.tools.places import open_directory, problem, require_still
 from quillback.tools.threads import check, in_thread
 
 _LEFTOVER = re.compile(r"\..*\.quillback-(\d+)-[0-9a-f]{8}\.tmp", re.DOTALL)
@@ -40,7 +42,8 @@ async def replace_file(target: Target, data: bytes, before: State) -> None:
     """
     staged = await in_thread(lambda stop: _stage(target, data, before.stat, stop), _Staged.discard)
     try:
-        if not unchanged(before, target.real):
+        require_still(target, staged.directory)
+        if not unchanged(before, staged.directory, staged.name):
             raise ToolError(f"{target.label} changed at the last moment; read it again")
         os.replace(staged.temporary, staged.name, src_dir_fd=staged.directory, dst_dir_fd=staged.directory)
     except OSError as error:
@@ -66,15 +69,13 @@ def _stage(target: Target, data: bytes, status: os.stat_result | None, stop: thr
     place = Path(target.real)
     check(stop)
     try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        directory = os.open(place.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        directory = open_directory(str(place.parent), make=True)
     except OSError as error:
-        raise ToolError(f"{target.label}: cannot use its directory: {(error.strerror or '').lower()}") from None
+        raise ToolError(f"{target.label}: {unusable(error)}") from None
     temporary = f".{place.name[:40]}.quillback-{os.getpid()}-{secrets.token_hex(4)}.tmp"
     try:
-        _require_directory(target, directory)
         _sweep(directory)
-        _write(directory, temporary, data, status, target.real, stop)
+        _write(directory, temporary, data, status, place.name, stop)
     except BaseException as error:
         _remove(directory, temporary)
         os.close(directory)
@@ -84,14 +85,14 @@ def _stage(target: Target, data: bytes, status: os.stat_result | None, stop: thr
     return _Staged(directory, temporary, place.name)
 
 
-def _require_directory(target: Target, directory: int) -> None:
-    parent = str(Path(target.real).parent)
-    if os.path.realpath(parent) != parent or not os.path.samestat(os.fstat(directory), os.stat(parent)):  # noqa: PTH116
-        raise ToolError(f"{target.label} now leads elsewhere; try again")
+def unusable(error: OSError) -> str:
+    """Why the directory of a file cannot be used or made."""
+    reason = (error.strerror or "").lower()
+    return problem(error) if error.errno == errno.ELOOP else f"cannot use its directory: {reason}"
 
 
 def _write(
-    directory: int, name: str, data: bytes, status: os.stat_result | None, real: str, stop: threading.Event
+    directory: int, name: str, data: bytes, status: os.stat_result | None, place: str, stop: threading.Event
 ) -> None:
     mode = 0o666 if status is None else 0o600
     handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode, dir_fd=directory)
@@ -101,11 +102,11 @@ def _write(
             check(stop)
             rest = rest[file.write(rest[:BLOCK]) :]
         if status is not None:
-            _keep_metadata(handle, status, real)
+            _keep_metadata(handle, status, directory, place)
         os.fsync(handle)
 
 
-def _keep_metadata(handle: int, status: os.stat_result, real: str) -> None:
+def _keep_metadata(handle: int, status: os.stat_result, directory: int, place: str) -> None:
     """Owner and attributes as far as we may, then the mode, which a change of owner would reduce."""
     own = os.fstat(handle)
     if (own.st_uid, own.st_gid) != (status.st_uid, status.st_gid):
@@ -113,10 +114,18 @@ def _keep_metadata(handle: int, status: os.stat_result, real: str) -> None:
             os.fchown(handle, status.st_uid, status.st_gid)
     if hasattr(os, "listxattr"):
         with suppress(OSError):
-            for name in os.listxattr(real):
-                with suppress(OSError):
-                    os.setxattr(handle, name, os.getxattr(real, name))
+            _copy_attributes(directory, place, handle)
     os.fchmod(handle, stat.S_IMODE(status.st_mode))
+
+
+def _copy_attributes(directory: int, place: str, handle: int) -> None:
+    old = os.open(place, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
+    try:
+        for name in os.listxattr(old):
+            with suppress(OSError):
+                os.setxattr(handle, name, os.getxattr(old, name))
+    finally:
+        os.close(old)
 
 
 def _sweep(directory: int) -> None:

@@ -1,6 +1,5 @@
 """The shapes every tool is built from: a prepared call, and arguments taken out with clear errors."""
 
-import math
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
@@ -8,6 +7,9 @@ from attrs import field, frozen
 
 from quillback.core.message import JsonObject, Location, Shown, Text
 from quillback.core.ports import Access, ToolError, ToolOutcome, ToolProgress
+
+WHOLE_LIMIT = 2**31 - 1
+"""The largest whole number that editors take as the line of a location."""
 
 Steps = AsyncIterator[ToolProgress | ToolOutcome]
 
@@ -55,24 +57,26 @@ def flag(arguments: JsonObject, name: str) -> bool:
 
 
 def integer(arguments: JsonObject, name: str, default: int, low: int) -> int:
-    """A whole number of at least `low`; 3.0 counts as 3."""
+    """A whole number from `low` to WHOLE_LIMIT; 3.0 counts as 3."""
     value: object = arguments.get(name, default)
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int):
         raise ToolError(f"{name} must be a whole number")
-    if value < low:
-        raise ToolError(f"{name} must be at least {low}, not {value}")
+    # The number itself is not shown: it may have more digits than Python makes into text.
+    if not low <= value <= WHOLE_LIMIT:
+        raise ToolError(f"{name} must be between {low} and {WHOLE_LIMIT:,}")
     return value
 
 
 def seconds(arguments: JsonObject, name: str, default: float, high: float) -> float:
     """A time of 0 to `high` seconds."""
     value: object = arguments.get(name, default)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float):
         raise ToolError(f"{name} must be a number of seconds")
+    # Compared before it is made a float, which a large whole number cannot become.
     if not 0 <= value <= high:
-        raise ToolError(f"{name} must be between 0 and {high:g} seconds, not {value}")
+        raise ToolError(f"{name} must be between 0 and {high:g} seconds")
     return float(value)
 
 

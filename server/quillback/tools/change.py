@@ -7,12 +7,13 @@ from attrs import frozen
 
 from quillback.core.message import Diff, FileSeen, Location, Shown, Text
 from quillback.core.ports import Access, EditorError, ToolError, ToolOutcome
-from quillback.tools.atomic import replace_file, require_writable
+from quillback.tools.atomic import replace_file, require_writable, unusable
 from quillback.tools.call import Prepared, single
 from quillback.tools.codec import Encoding, NotTextError, decode
 from quillback.tools.context import ToolContext
-from quillback.tools.files import State, digest_of, look, problem
+from quillback.tools.files import State, digest_of, look
 from quillback.tools.paths import Target
+from quillback.tools.places import enter, require_still
 
 _DIFF_LIMIT = 1024 * 1024
 
@@ -119,18 +120,27 @@ async def _apply(context: ToolContext, change: Change) -> str:
 
 
 async def _through_editor(context: ToolContext, change: Change) -> str | None:
-    """None when the editor refused and the disk may be written instead."""
+    """None when the editor refused and the disk may be written instead.
+
+    The editor goes by the path: who swaps a directory in the moment between the check and its write is only noticed.
+    """
+    target = change.target
     try:
-        Path(change.target.real).parent.mkdir(parents=True, exist_ok=True)
-        await context.editor.write_text(context.session_id, change.target.path, change.new)
+        directory = enter(str(Path(target.real).parent), make=True)
+    except OSError as error:
+        raise ToolError(f"{target.label}: {unusable(error)}") from None
+    try:
+        require_still(target, directory)
+        await context.editor.write_text(context.session_id, target.path, change.new)
+        require_still(target, directory)
     except EditorError as error:
         if change.before.unsaved is not None:
-            raise ToolError(f"{change.target.label}: the editor did not take the change: {error}") from None
+            raise ToolError(f"{target.label}: the editor did not take the change: {error}") from None
         return None
-    except OSError as error:
-        raise ToolError(f"{change.target.label}: cannot make its directory: {problem(error)}") from None
-    after = await look(context, change.target)
-    context.known[change.target.real] = after.digest
+    finally:
+        os.close(directory)
+    after = await look(context, target)
+    context.known[target.real] = after.digest
     if after.data == change.data:
         return ""
     if after.disk_digest == change.before.disk_digest:

@@ -2,21 +2,22 @@
 
 import asyncio
 import os
+import secrets
 import select
 import signal
-import subprocess
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
 
 from quillback.core.ports import ToolError
+from quillback.tools.orphans import MARK, Trail, adopt_orphans, reap_adopted
+from quillback.tools.spawn import ends, start, write_all
 
-_WARDEN = str(Path(__file__).with_name("warden.py"))
 _READ = 64 * 1024
 _DRAIN = 0.1
 _PIPEFULS = 4
 _CLOSE_LIMIT = 4.0
+_FORCE = 1.0
+_AGAIN = 0.02
 _KILLED = "what watches over it was killed, so it was killed too"
 
 
@@ -42,17 +43,20 @@ class Command:
         self.gone = False
         self._output_ended = False
         self._ordered = False
-        self._pid = 0
+        self._finished = False
+        self._again: asyncio.TimerHandle | None = None
         self._lines = b""
         self._waiters: set[asyncio.Future[None]] = set()
         self._loop = asyncio.get_running_loop()
-        self._warden = _start(cwd, environment, boxed=boxed)
-        self._control, self._output, self._status = _ends(self._warden)
+        mark = secrets.token_hex(8)
+        self._warden = start(cwd, {**environment, MARK: mark}, boxed=boxed)
+        self._control, self._output, self._status = ends(self._warden)
+        self._trail = Trail(self._warden.pid, mark, os.fstat(self._output).st_ino)
         self._loop.add_reader(self._output, self._hear_output)
         self._loop.add_reader(self._status, self._hear_status)
         body = b"\0".join(map(os.fsencode, argv))
         with suppress(OSError):
-            _write_all(self._control, b"%d\n" % len(body) + body)
+            write_all(self._control, b"%d\n" % len(body) + body)
 
     @property
     def ended(self) -> bool:
@@ -86,20 +90,25 @@ class Command:
             await self.change(left)
 
     def end(self) -> None:
-        """Order its end and that of all it started: SIGINT, 300 ms, SIGTERM, 300 ms, SIGKILL. Does not wait."""
+        """Order its end and that of all it started: SIGINT, 300 ms, SIGTERM, 300 ms, SIGKILL. Does not wait.
+
+        A warden that has not done it in _FORCE seconds is killed with all of it.
+        """
         if not self._ordered:
             self._ordered = True
             os.close(self._control)
+            if not self.gone:
+                self._set_again(self._loop.call_later(_FORCE, self._trail.kill))
 
     def abandon(self) -> None:
         """Stop listening, by force."""
         self.end()
-        with suppress(OSError):
-            self._warden.kill()
-        self._close_output()
-        if not self.gone:
+        if not self._finished:
+            self._trail.kill()
             self._loop.remove_reader(self._status)
             self._finish()
+        self._close_output()
+        self._set_gone()
 
     def _notify(self) -> None:
         for waiter in self._waiters:
@@ -133,62 +142,48 @@ class Command:
     def _note(self, word: str, rest: str) -> None:
         match word:
             case "started":
-                self._pid = int(rest)
+                self._trail.leader = int(rest)
+            case "left":
+                pid, _, begun = rest.partition(" ")
+                self._trail.know(int(pid), int(begun))
             case "failed":
                 self.failure = rest
             case "exited" if not self.failure:
                 self.exit_status = int(rest)
 
     def _finish(self) -> None:
-        """The warden has ended. Without a word of the command's end it was killed, and the command goes with it."""
-        if not self.ended:
-            self.failure = _KILLED
-            if self._pid:
-                with suppress(OSError):
-                    os.killpg(self._pid, signal.SIGKILL)
+        """The warden has ended: of itself, and then nothing is left, or else the command goes with it."""
+        self._finished, ordered = True, self._ordered
         self.end()
         os.close(self._status)
-        self._warden.wait()
+        clear = self._warden.wait() == 0
+        self._trail.warden = 0
+        if clear:
+            self._set_gone()
+        else:
+            self._clear(_AGAIN)
+        if not self.ended and ordered:
+            self.exit_status = -signal.SIGKILL
+        elif not self.ended:
+            self.failure = _KILLED
+
+    def _clear(self, delay: float) -> None:
+        """Kill until nothing is left, more and more seldom: something may hang in the kernel for long."""
+        if self._trail.kill():
+            self._set_gone()
+        else:
+            self._set_again(self._loop.call_later(delay, self._clear, min(2 * delay, 1.0)))
+
+    def _set_again(self, timer: asyncio.TimerHandle | None) -> None:
+        if self._again is not None:
+            self._again.cancel()
+        self._again = timer
+
+    def _set_gone(self) -> None:
+        self._set_again(None)
         self.gone = True
-
-
-def _start(cwd: str, environment: Mapping[str, str], *, boxed: bool) -> "subprocess.Popen[bytes]":
-    try:
-        return subprocess.Popen(
-            [sys.executable, "-I", "-S", _WARDEN, *(("boxed",) if boxed else ())],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            bufsize=0,
-            cwd=cwd,
-            env=environment,
-            start_new_session=True,
-        )
-    except OSError as error:
-        if not Path(cwd).is_dir():
-            raise ToolError(
-                f"the session's directory {cwd} does not exist any more, so no command can run in it; "
-                "make it again (write_file makes missing directories), or ask the user to"
-            ) from None
-        raise ToolError(f"the command could not be started: {error.strerror}") from None
-
-
-def _ends(warden: "subprocess.Popen[bytes]") -> tuple[int, int, int]:
-    """Our ends of its three pipes, taken over from the objects that would close them."""
-    files = (warden.stdin, warden.stdout, warden.stderr)
-    handles = [os.dup(file.fileno()) for file in files if file is not None]
-    for file in files:
-        if file is not None:
-            file.close()
-    control, output, status = handles
-    return control, output, status
-
-
-def _write_all(handle: int, data: bytes) -> None:
-    """Blocks at most until the warden has begun to read."""
-    rest = memoryview(data)
-    while rest:
-        rest = rest[os.write(handle, rest) :]
+        reap_adopted()
+        self._notify()
 
 
 class Commands:
@@ -210,6 +205,7 @@ class Commands:
         if self._closed:
             raise ToolError("the session is closed; no command can run")
         self._running = {command for command in self._running if not command.gone}
+        adopt_orphans()
         command = Command(argv, cwd, environment, sink, boxed=boxed)
         self._running.add(command)
         return command

@@ -12,6 +12,7 @@ from quillback.tools.context import ToolContext
 from quillback.tools.files import State
 from quillback.tools.matching import COUNT_LIMIT, closest, find, replace, unified, view
 from quillback.tools.paths import Target, keys, resolve, sketched
+from quillback.tools.text import one_line
 from quillback.tools.threads import in_thread
 
 DESCRIPTION = """Replace a passage of a file. old_text must be in the file exactly once, character for character \
@@ -45,7 +46,7 @@ class EditFile:
 
     def _describe(self, arguments: JsonObject) -> Sketch:
         name, locations = sketched(self.context.cwd, arguments)
-        return Sketch(f"Edit {name}".rstrip(), locations)
+        return Sketch(one_line(f"Edit {name}"), locations)
 
     def touches(self, arguments: JsonObject) -> frozenset[str]:
         return keys(self.context, arguments)

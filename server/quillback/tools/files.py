@@ -6,7 +6,6 @@ import stat
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import IO
 
 from attrs import frozen
@@ -15,6 +14,7 @@ from quillback.core.ports import EditorError, ToolError
 from quillback.tools.codec import NotTextError, decode
 from quillback.tools.context import ToolContext
 from quillback.tools.paths import Target
+from quillback.tools.places import parent_of, problem, require_same
 from quillback.tools.threads import check, in_thread
 
 BLOCK = 1024 * 1024
@@ -64,22 +64,16 @@ def digest_of(data: bytes) -> str:
 @contextmanager
 def opened(target: Target) -> Iterator[IO[bytes]]:
     """A regular file opened for reading, surely the one at the real path. Never blocks. Raises ToolError."""
+    require_same(target)
     try:
-        require_regular(target, os.lstat(target.real))
-        handle = os.open(target.real, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+        with parent_of(target) as (directory, name):
+            require_regular(target, os.stat(name, dir_fd=directory, follow_symlinks=False))
+            handle = os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
         with os.fdopen(handle, "rb") as file:
             require_regular(target, os.fstat(handle))
-            require_place(target, handle)
             yield file
     except OSError as error:
         raise ToolError(f"{target.label}: {problem(error)}") from None
-
-
-def problem(error: OSError) -> str:
-    """What went wrong, without a path that the call did not name."""
-    if isinstance(error, FileNotFoundError | NotADirectoryError):
-        return "there is no such file"
-    return (error.strerror or type(error).__name__).lower()
 
 
 def require_regular(target: Target, status: os.stat_result) -> None:
@@ -94,13 +88,6 @@ def require_regular(target: Target, status: os.stat_result) -> None:
         raise ToolError(f"{target.label} is made up by the kernel, not an ordinary file; a shell command can show it")
 
 
-def require_place(target: Target, handle: int) -> None:
-    """Raises ToolError when the open file is not what the real path names now: a link was put in the way."""
-    real = target.real
-    if os.path.realpath(real) != real or not os.path.samestat(os.fstat(handle), os.lstat(real)):
-        raise ToolError(f"{target.label} was replaced while it was opened; try again")
-
-
 def blocks(file: IO[bytes], stop: threading.Event) -> Iterator[bytes]:
     while block := file.read(BLOCK):
         check(stop)
@@ -109,6 +96,7 @@ def blocks(file: IO[bytes], stop: threading.Event) -> Iterator[bytes]:
 
 def load(target: Target, keep: int, stop: threading.Event) -> State:
     """The file on disk; its bytes only up to `keep`. A missing file is a state too. Raises ToolError."""
+    require_same(target)
     if not os.path.lexists(target.real):
         return State(None, None, "")
     with opened(target) as file:
@@ -131,11 +119,13 @@ async def look(context: ToolContext, target: Target, keep: int = EDIT_LIMIT) -> 
         return state
     if state.stat is not None and (state.data is None or len(state.data) > EDITOR_LIMIT):
         return state
+    require_same(target)
     try:
         likely = ("",) if state.data is None else _readings(state.data)
         text = await context.editor.read_text(context.session_id, target.path)
     except (EditorError, NotTextError):
         return state
+    require_same(target)
     if _loosely(text) in likely or (state.data and len(likely) > 1 and "\ufffd" in text):
         return state
     return State(state.stat, state.data, state.disk_digest, text)
@@ -154,10 +144,10 @@ def _loosely(text: str) -> str:
     return text.removeprefix("\ufeff").replace("\r\n", "\n").removesuffix("\n")
 
 
-def unchanged(state: State, real: str) -> bool:
-    """Whether the disk still has what `state` saw, told by inode, size and time alone."""
+def unchanged(state: State, directory: int, name: str) -> bool:
+    """Whether an open directory still has what `state` saw, told by inode, size and time alone."""
     try:
-        now = Path(real).lstat()
+        now = os.stat(name, dir_fd=directory, follow_symlinks=False)
     except OSError:
         return state.stat is None
     then = state.stat

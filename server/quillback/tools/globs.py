@@ -5,6 +5,7 @@ import re
 from quillback.core.ports import ToolError
 
 _ALTERNATIVES = 200
+_LENGTH = 1000
 
 
 def tidy(pattern: str) -> str:
@@ -12,6 +13,8 @@ def tidy(pattern: str) -> str:
     pattern = pattern.strip()
     if "\0" in pattern:
         raise ToolError("the pattern holds a NUL character")
+    if len(pattern) > _LENGTH:
+        raise ToolError(f"the pattern is longer than {_LENGTH:,} characters")
     while pattern.startswith("./"):
         pattern = pattern[2:]
     if not pattern:

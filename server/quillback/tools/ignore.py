@@ -33,9 +33,9 @@ class Ignore:
 
     rules: tuple[Rules, ...] = ()
 
-    def enter(self, directory: str) -> "Ignore":
-        """With the directory's own rules."""
-        found = _read(directory, Path(directory, ".gitignore"))
+    def enter(self, directory: str, handle: int | None = None) -> "Ignore":
+        """With the directory's own rules, read from `handle` where it is open already."""
+        found = _read(directory, Path(directory if handle is None else "", ".gitignore"), handle)
         return Ignore((*self.rules, found)) if found else self
 
     def ignored(self, path: str, *, directory: bool) -> bool:
@@ -71,10 +71,10 @@ def _up_to_repository(top: str) -> Iterator[str]:
     yield from [] if depth is None else places[: depth + 1]
 
 
-def _read(base: str, path: Path) -> Rules | None:
+def _read(base: str, path: Path, directory: int | None = None) -> Rules | None:
     """The rules in a file; none if it is missing, a link (as git has it), huge or no ordinary file."""
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
         with os.fdopen(handle, "rb") as file:
             if not stat.S_ISREG(os.fstat(handle).st_mode):
                 return None

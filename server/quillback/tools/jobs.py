@@ -18,7 +18,7 @@ LIMIT = 20
 WAIT_LIMIT = 60.0
 _KEPT = 50
 _QUIET = 0.3
-_ENDING = 1.5
+_ENDING = 2.0
 
 
 @define
@@ -120,11 +120,13 @@ async def _await_news(job: Job, wait: float) -> None:
     """Until the job has ended, or has said something and paused, or the time is over."""
     clock = asyncio.get_running_loop().time
     deadline = clock() + wait
-    while not job.command.ended and (left := deadline - clock()) > 0:
-        before = job.output.received
-        await job.command.change(min(left, _QUIET) if job.news else left)
-        if job.news and job.output.received == before:
-            return
+    until, seen = deadline, -1
+    while not job.command.ended:
+        if job.news and job.output.received != seen:
+            until, seen = min(deadline, clock() + _QUIET), job.output.received
+        if (left := until - clock()) <= 0:
+            break
+        await job.command.change(left)
     if job.command.ended:
         await job.command.settle()
 
@@ -153,11 +155,15 @@ class ShellKill:
             had_ended = job.command.ended
             job.command.end()
             await job.command.wait_gone(_ENDING)
-            return said(f"{job.take()}\n{job.id} {'had already ended' if had_ended else 'was ended'}.")
+            end = "had already ended" if had_ended else "was ended"
+            if not job.command.gone:
+                end = "was told to end, but some of it still runs"
+            return said(f"{job.take()}\n{job.id} {end}.")
 
         return Prepared(single(run))
 
 
 def _sketch(verb: str, arguments: JsonObject) -> Sketch:
     name = arguments.get("job")
-    return Sketch(f"{verb} {one_line(name, 60) if isinstance(name, str) else 'a job'}")
+    named = one_line(name, 60) if isinstance(name, str) else ""
+    return Sketch(f"{verb} {named or 'a job'}")

@@ -3,6 +3,7 @@
 import os
 import re
 import threading
+from operator import attrgetter
 from pathlib import Path
 
 from attrs import frozen
@@ -13,9 +14,9 @@ from quillback.core.ports import Access, ToolError, ToolOutcome
 from quillback.tools.atomic import is_leftover
 from quillback.tools.call import Prepared, said, schema, single, string
 from quillback.tools.context import ToolContext
-from quillback.tools.files import problem
 from quillback.tools.globs import compiled
 from quillback.tools.paths import Target, label, resolve, shown_name, sketched
+from quillback.tools.places import opened_directory, problem
 from quillback.tools.text import bounded, one_line
 from quillback.tools.threads import in_thread
 from quillback.tools.walk import Walk
@@ -53,7 +54,7 @@ class Glob:
         pattern = arguments.get("pattern")
         name, locations = sketched(self.context.cwd, arguments)
         quoted = f" {one_line(pattern, 80)}" if isinstance(pattern, str) else ""
-        return Sketch(f"Find{quoted}" + (f" in {name}" if name else ""), locations)
+        return Sketch(one_line(f"Find{quoted}" + (f" in {name}" if name else "")), locations)
 
     def touches(self, arguments: JsonObject) -> frozenset[str]:
         return frozenset()
@@ -72,15 +73,15 @@ class Glob:
 
 
 def _matching(target: Target, wanted: "re.Pattern[str]", stop: threading.Event) -> tuple[list[str], str]:
-    _require_directory(target)
-    walk = Walk(target.real, stop)
     names: list[str] = []
-    for name, _ in walk.files():
-        if not wanted.fullmatch(name):
-            continue
-        if len(names) == FILES:
-            return names, f"\n[only the first {FILES} files; narrow the pattern or the path for the rest]"
-        names.append(name)
+    with opened_directory(target) as handle:
+        walk = Walk(target.real, handle, stop)
+        for name, _ in walk.files():
+            if not wanted.fullmatch(name):
+                continue
+            if len(names) == FILES:
+                return names, f"\n[only the first {FILES} files; narrow the pattern or the path for the rest]"
+            names.append(name)
     return names, f"\n[{walk.cut}; there may be more]" if walk.cut else ""
 
 
@@ -103,7 +104,7 @@ class ListDir:
 
     def _describe(self, arguments: JsonObject) -> Sketch:
         name, locations = sketched(self.context.cwd, arguments)
-        return Sketch(f"List {name or '.'}", locations)
+        return Sketch(one_line(f"List {name or '.'}"), locations)
 
     def touches(self, arguments: JsonObject) -> frozenset[str]:
         return frozenset()
@@ -119,33 +120,25 @@ class ListDir:
 
 
 def _entries(target: Target) -> list[str]:
-    _require_directory(target)
-    try:
-        with os.scandir(target.real) as found:
-            entries = sorted((entry for entry in found if not is_leftover(entry.name)), key=lambda entry: entry.name)
-    except OSError as error:
-        raise ToolError(f"{target.label}: {problem(error)}") from None
-    lines = [_entry(entry) for entry in entries[:ENTRIES]]
+    with opened_directory(target) as handle:
+        try:
+            with os.scandir(handle) as found:
+                entries = sorted((entry for entry in found if not is_leftover(entry.name)), key=attrgetter("name"))
+        except OSError as error:
+            raise ToolError(f"{target.label}: {problem(error)}") from None
+        lines = [_entry(entry, handle) for entry in entries[:ENTRIES]]
     if len(entries) > ENTRIES:
         lines.append(f"[only the first {ENTRIES} of {len(entries)} entries]")
     return lines or [f"[{target.label} is empty]"]
 
 
-def _entry(entry: "os.DirEntry[str]") -> str:
+def _entry(entry: "os.DirEntry[str]", directory: int) -> str:
     name = one_line(shown_name(entry.name), 300)
     try:
         if entry.is_symlink():
-            return f"{name} -> {one_line(shown_name(str(Path(entry.path).readlink())), 300)}"
+            return f"{name} -> {one_line(shown_name(os.readlink(entry.name, dir_fd=directory)), 300)}"
         if entry.is_dir(follow_symlinks=False):
             return f"{name}/"
         return f"{name} ({entry.stat(follow_symlinks=False).st_size:,} bytes)"
     except OSError as error:
         return f"{name} ({problem(error)})"
-
-
-def _require_directory(target: Target) -> None:
-    place = Path(target.real)
-    if not os.path.lexists(place):
-        raise ToolError(f"{target.label}: there is no such directory")
-    if not place.is_dir():
-        raise ToolError(f"{target.label} is not a directory; read_file shows a file")

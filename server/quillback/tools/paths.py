@@ -9,9 +9,10 @@ from attrs import frozen
 from quillback.core.message import JsonObject, Location
 from quillback.core.ports import ToolError
 from quillback.tools.context import ToolContext
-from quillback.tools.text import one_line
+from quillback.tools.text import TITLE_LIMIT, one_line
 
-_TITLE_PATH = 200
+_TITLE_PATH = 120
+_PATH_LIMIT = 4096
 
 
 @frozen
@@ -32,6 +33,8 @@ def resolve(context: ToolContext, given: str) -> Target:
     """Where a path leads, whether or not it exists. Raises ToolError for what can be no path."""
     if not given.strip():
         raise ToolError("the path is empty")
+    if len(given) > _PATH_LIMIT:
+        raise ToolError(f"the path is longer than {_PATH_LIMIT:,} characters")
     if "\0" in given:
         raise ToolError("the path holds a NUL character")
     if given.startswith("~"):
@@ -48,7 +51,7 @@ def resolve(context: ToolContext, given: str) -> Target:
     except OSError as error:
         raise ToolError(f"{one_line(given)}: {error.strerror}") from None
     # `link/..` means the parent of where the link leads, so such a path cannot be shortened as text.
-    path = real if ".." in Path(given).parts else lexical
+    path = real if ".." in (context.cwd / given).parts else lexical
     return Target(label(context.cwd, path), path, real, link and path == lexical)
 
 
@@ -74,10 +77,10 @@ def lexical_path(cwd: Path, given: str) -> str:
     return os.path.normpath(cwd / given)
 
 
-def label(cwd: Path, path: str) -> str:
-    """The short name of an absolute path: relative to `cwd` where it lies below."""
+def label(cwd: Path, path: str, limit: int = TITLE_LIMIT) -> str:
+    """The short name of an absolute path: relative to `cwd` where it lies below; at most `limit` characters."""
     relative = Path(path).relative_to(cwd) if Path(path).is_relative_to(cwd) else Path(path)
-    return one_line(shown_name(str(relative)))
+    return one_line(shown_name(str(relative)), limit)
 
 
 def sketched(cwd: Path, arguments: JsonObject, line: int | None = None) -> tuple[str, tuple[Location, ...]]:
@@ -85,8 +88,10 @@ def sketched(cwd: Path, arguments: JsonObject, line: int | None = None) -> tuple
     given = arguments.get("path")
     if not isinstance(given, str) or not given.strip():
         return "", ()
+    if len(given) > _PATH_LIMIT:
+        return one_line(shown_name(given[:_PATH_LIMIT]), _TITLE_PATH), ()
     path = shown_name(lexical_path(cwd, given.replace("\0", "")))
-    return label(cwd, path)[:_TITLE_PATH], (Location(path, line),)
+    return label(cwd, path, _TITLE_PATH), (Location(path, line),)
 
 
 def shown_name(name: str) -> str:

@@ -11,13 +11,13 @@ from attrs import frozen
 from quillback.core.message import FileSeen, Image, JsonObject, Location, Text, ToolKind
 from quillback.core.model import Sketch, ToolSpec
 from quillback.core.ports import Access, ToolError, ToolOutcome
-from quillback.tools.call import Prepared, integer, schema, single, string
+from quillback.tools.call import WHOLE_LIMIT, Prepared, integer, schema, single, string
 from quillback.tools.codec import SNIFFED, Encoding, NotTextError, decode, line_end, sniff
 from quillback.tools.context import ToolContext
 from quillback.tools.files import EDITOR_LIMIT, State, blocks, look, opened
 from quillback.tools.images import dimensions, mime_type
 from quillback.tools.paths import Target, keys, resolve, sketched
-from quillback.tools.text import visible
+from quillback.tools.text import one_line, visible
 from quillback.tools.threads import in_thread
 from quillback.tools.window import Window
 
@@ -52,11 +52,11 @@ class ReadFile:
         )
 
     def _describe(self, arguments: JsonObject) -> Sketch:
-        line, limit = (value if type(value := arguments.get(key)) is int else None for key in ("line", "limit"))
+        line, limit = _number(arguments, "line"), _number(arguments, "limit")
         name, locations = sketched(self.context.cwd, arguments, line if line is not None and line > 0 else None)
         first = 1 if line is None else line
         span = f" ({first}-{first + limit - 1})" if limit is not None else f" (from {line})" if line is not None else ""
-        return Sketch(f"Read {name}{span}".rstrip(), locations)
+        return Sketch(one_line(f"Read {name}{span}"), locations)
 
     def touches(self, arguments: JsonObject) -> frozenset[str]:
         return keys(self.context, arguments)
@@ -71,6 +71,12 @@ class ReadFile:
             return await _read(self.context, target, start, limit, locations)
 
         return Prepared(single(run), Access(reads=(target.real,)), locations=locations)
+
+
+def _number(arguments: JsonObject, name: str) -> int | None:
+    """One that fits into a title, or none."""
+    value: object = arguments.get(name)
+    return value if type(value) is int and abs(value) <= WHOLE_LIMIT else None
 
 
 async def _read(

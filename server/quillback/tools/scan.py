@@ -5,6 +5,7 @@ arguments are the pattern and `literal`, `ignore-case` or neither; the files com
 line that matches it prints path, NUL, line number, colon and text. Exit status 2: the pattern is not valid.
 """
 
+import io
 import os
 import re
 import stat
@@ -14,6 +15,7 @@ from contextlib import suppress
 _SNIFFED = 8192
 _PIECE = 1024 * 1024
 _WIDTH = 1000
+_ENTER = os.O_DIRECTORY | os.O_NOFOLLOW | getattr(os, "O_PATH", os.O_RDONLY)
 _MARKS = (
     (b"\xff\xfe\0\0", "utf-32"),
     (b"\0\0\xfe\xff", "utf-32"),
@@ -42,15 +44,15 @@ def main() -> None:
 
 def _search(path: bytes, wanted: "re.Pattern[str]") -> None:
     """One regular file, line by line; a line longer than 1 MiB in pieces. Stops where it turns out to be binary."""
-    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
+    handle = _open(path)
     with os.fdopen(handle, "rb") as raw:
         head = raw.read(_SNIFFED) if stat.S_ISREG(os.fstat(handle).st_mode) else b"\0"
         encoding = next((name for mark, name in _MARKS if head.startswith(mark)), "utf-8")
         if b"\0" in head and not encoding.startswith(("utf-16", "utf-32")):
             return
-    # pathlib would be half of the time this script takes to start.
-    with open(path, encoding=encoding, errors="replace", newline="\n") as file:  # noqa: PTH123
+        raw.seek(0)
         number = 1
+        file = io.TextIOWrapper(raw, encoding=encoding, errors="replace", newline="\n")
         while piece := file.readline(_PIECE):
             if "\0" in piece:
                 return
@@ -58,6 +60,20 @@ def _search(path: bytes, wanted: "re.Pattern[str]") -> None:
             if wanted.search(line):
                 _print(path, number, line)
             number += piece.endswith("\n")
+
+
+def _open(path: bytes) -> int:
+    """Name by name, since a directory may have been replaced by a link after it was listed."""
+    *directories, name = path.split(b"/")
+    handles: list[int] = []
+    try:
+        for directory in directories:
+            handles.append(os.open(directory, _ENTER, dir_fd=handles[-1] if handles else None))
+        flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW
+        return os.open(name, flags, dir_fd=handles[-1] if handles else None)
+    finally:
+        for handle in handles:
+            os.close(handle)
 
 
 def _print(path: bytes, number: int, line: str) -> None:

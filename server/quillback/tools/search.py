@@ -1,5 +1,6 @@
 """grep: finds lines in files, by ripgrep where there is one, else by our own search of the same kind."""
 
+import os
 import re
 import shutil
 from pathlib import Path
@@ -15,12 +16,14 @@ from quillback.tools.files import opened
 from quillback.tools.globs import compiled, tidy
 from quillback.tools.matches import MATCHES, Found, Place, Query, own_search, ripgrep
 from quillback.tools.paths import Target, label, resolve, sketched
+from quillback.tools.places import enter, opened_directory, problem
 from quillback.tools.text import bounded, one_line, visible
 from quillback.tools.threads import in_thread
 
 WIDTH = 500
 DESCRIPTION = f"""Search the lines of text files for a regular expression. Gives `path:line: text`, at most {MATCHES} \
-matches. Files that .gitignore names, binary files and .git are left out; links are not followed.
+matches. Files that .gitignore names, binary files and .git are left out, and files that look like credentials \
+unless path names one; links are not followed.
 `glob` narrows it to files such as `*.py`, `src/**` or `*.{{ts,tsx}}`; `literal` takes the pattern as plain text."""
 
 
@@ -50,7 +53,7 @@ class Grep:
         pattern = arguments.get("pattern")
         name, locations = sketched(self.context.cwd, arguments)
         quoted = f" '{one_line(pattern, 80)}'" if isinstance(pattern, str) else ""
-        return Sketch(f"Search{quoted}" + (f" in {name}" if name else ""), locations)
+        return Sketch(one_line(f"Search{quoted}" + (f" in {name}" if name else "")), locations)
 
     def touches(self, arguments: JsonObject) -> frozenset[str]:
         return frozenset()
@@ -68,12 +71,25 @@ class Grep:
 
         async def run() -> ToolOutcome:
             found = await _search(self.context, target, query, wanted)
-            text = "\n".join(found.lines) or "No matches."
-            if found.cut:
-                text += f"\n[{found.cut}]"
+            notes = [f"[{note}]" for note in (found.cut, _left_out(found.secrets)) if note]
+            text = "\n".join([*(found.lines or ["No matches."]), *notes])
             return said(bounded(text, self.context.outputs, f"grep-{call_id}"))
 
         return Prepared(single(run), Access(reads=(target.real,)))
+
+
+def _left_out(count: int | None) -> str:
+    """What became of files that look like credentials; None: there may be some."""
+    match count:
+        case 0:
+            return ""
+        case None:
+            which = "files that look like credentials, if there are any, were"
+        case 1:
+            which = "1 file that looks like credentials was"
+        case _:
+            which = f"{count:,} files that look like credentials were"
+    return f"{which} left out; to search one, name it as path"
 
 
 def _pattern(pattern: str) -> str:
@@ -89,7 +105,7 @@ def _pattern(pattern: str) -> str:
 
 
 async def _search(context: ToolContext, target: Target, query: Query, wanted: "re.Pattern[str] | None") -> Found:
-    place = await in_thread(lambda _: _place(target))
+    place = await in_thread(lambda _: _place(target), lambda place: os.close(place.handle))
 
     def keep(name: str, number: int, text: str) -> str | None:
         if wanted is not None and not wanted.fullmatch(name):
@@ -99,15 +115,23 @@ async def _search(context: ToolContext, target: Target, query: Query, wanted: "r
         path = str(Path(target.path, name)) if place.name is None else target.path
         return f"{label(context.cwd, path)}:{number}: {shown}"
 
-    program = shutil.which("rg")
-    if program is not None:
-        return await ripgrep(program, place, query, keep)
-    return await own_search(place, query, keep)
+    try:
+        program = shutil.which("rg")
+        if program is not None:
+            return await ripgrep(program, place, query, keep)
+        return await own_search(place, query, keep)
+    finally:
+        os.close(place.handle)
 
 
 def _place(target: Target) -> Place:
+    """Open: the directory, or the one that holds the file. Raises ToolError."""
     real = Path(target.real)
     if real.is_dir():
-        return Place(target.real)
+        with opened_directory(target) as handle:
+            return Place(os.dup(handle), target.real)
     with opened(target):
-        return Place(str(real.parent), real.name)
+        try:
+            return Place(enter(str(real.parent)), str(real.parent), real.name)
+        except OSError as error:
+            raise ToolError(f"{target.label}: {problem(error)}") from None

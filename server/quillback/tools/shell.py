@@ -1,7 +1,6 @@
 """shell: runs a command line in the session's directory and shows its output while it runs."""
 
 import asyncio
-import os
 import shutil
 from typing import Any
 
@@ -16,6 +15,7 @@ from quillback.tools.context import ToolContext
 from quillback.tools.environment import command_environment
 from quillback.tools.jobs import Jobs
 from quillback.tools.output import NOTHING, Output, ending
+from quillback.tools.places import real_path, standing
 from quillback.tools.sandbox import PROTECTED, Cell
 from quillback.tools.terminal import in_terminal
 from quillback.tools.text import clean, one_line
@@ -24,7 +24,7 @@ TIMEOUT = 120.0
 TIMEOUT_LIMIT = 3600.0
 _FRAME = 0.1
 _TAIL = 16 * 1024
-_ENDING = 1.5
+_ENDING = 2.0
 _REASON = 200
 _WAY_OUT: dict[str, dict[str, Any]] = {
     "outside_sandbox": {"type": "boolean", "description": "run it without the sandbox, if the user agrees"},
@@ -80,15 +80,13 @@ class Shell:
             raise ToolError("timeout must be more than 0 seconds")
         escalation = await self._escalation(arguments)
         cell = None if escalation else self.cell
-        access = self._access(line, escalation)
+        real = real_path(self.context.cwd)
+        access = Access(command=line, cwd=real, escalation=escalation)
         if flag(arguments, "background"):
-            return Prepared(single(lambda: self._start_job(line, cell)), access)
+            return Prepared(single(lambda: self._start_job(line, real, cell)), access)
         if cell is None and self.context.shell_in_editor and self.context.editor.capabilities.terminal:
-            return Prepared(lambda: in_terminal(self.context, call_id, line, limit), access)
-        return Prepared(lambda: self._run(call_id, line, limit, cell), access)
-
-    def _access(self, line: str, escalation: str) -> Access:
-        return Access(command=line, cwd=os.path.realpath(self.context.cwd), escalation=escalation)
+            return Prepared(lambda: in_terminal(self.context, call_id, line, real, limit), access)
+        return Prepared(lambda: self._run(call_id, line, real, limit, cell), access)
 
     def _description(self) -> str:
         """What holds for commands here; a sandbox that does not work is not claimed to be there."""
@@ -107,17 +105,17 @@ class Shell:
         reason = one_line(clean(string(arguments, "reason")), _REASON) or "no reason was given"
         return f"this command is to run outside the sandbox ({reason})"
 
-    async def _start_job(self, line: str, cell: Cell | None) -> ToolOutcome:
+    async def _start_job(self, line: str, real: str, cell: Cell | None) -> ToolOutcome:
         environment = command_environment(self.context.secret_env)
-        argv, cwd = _argv(line, cell), str(self.context.cwd)
-        job = self.jobs.start(line, argv, cwd, environment, boxed=cell is not None)
+        with standing(self.context.cwd, real) as cwd:
+            job = self.jobs.start(line, _argv(line, cell), cwd, environment, boxed=cell is not None)
         return said(f"Started {job.id}. Its output comes with shell_output; shell_kill ends it.")
 
-    async def _run(self, call_id: str, line: str, limit: float, cell: Cell | None) -> Steps:
+    async def _run(self, call_id: str, line: str, real: str, limit: float, cell: Cell | None) -> Steps:
         output = Output(self.context.outputs, f"shell-{call_id}")
         environment = command_environment(self.context.secret_env)
-        argv, cwd = _argv(line, cell), str(self.context.cwd)
-        command = self.commands.start(argv, cwd, environment, output.feed, boxed=cell is not None)
+        with standing(self.context.cwd, real) as cwd:
+            command = self.commands.start(_argv(line, cell), cwd, environment, output.feed, boxed=cell is not None)
         clock = asyncio.get_running_loop().time
         deadline, next_frame, seen = clock() + limit, 0.0, 0
         try:
@@ -139,7 +137,8 @@ class Shell:
             command.sink = None
             text = output.take(final=True)
         if timed_out:
-            last = f"[timed out after {limit:g} s and was ended]"
+            end = "was ended" if command.gone else "was told to end, but some of it still runs"
+            last = f"[timed out after {limit:g} s and {end}]"
         else:
             last = f"[could not run: {command.failure}]" if command.failure else ending(command.exit_status or 0)
         yield _outcome(text, last, command.exit_status, timed_out)

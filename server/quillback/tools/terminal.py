@@ -8,13 +8,18 @@ from quillback.tools.call import Steps, said
 from quillback.tools.context import ToolContext
 from quillback.tools.environment import QUIET
 from quillback.tools.output import NOTHING, ending
+from quillback.tools.places import require_cwd
 from quillback.tools.text import bounded, clean
 
 _OUTPUT_LIMIT = 1024 * 1024
 
 
-async def in_terminal(context: ToolContext, call_id: str, line: str, limit: float) -> Steps:
-    """Shows the terminal first; the outcome holds its text. The terminal is killed on a time-out and on a cancel."""
+async def in_terminal(context: ToolContext, call_id: str, line: str, real: str, limit: float) -> Steps:
+    """Shows the terminal first; the outcome holds its text. The terminal is killed on a time-out and on a cancel.
+
+    `real` is where the session's directory led when the call was prepared.
+    """
+    require_cwd(context.cwd, real)
     editor, session = context.editor, context.session_id
     try:
         terminal = await editor.create_terminal(session, line, str(context.cwd), QUIET, _OUTPUT_LIMIT)

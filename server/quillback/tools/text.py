@@ -13,6 +13,10 @@ RESULT_LIMIT = 30_000
 SPOOL_LIMIT = 64 * 1024 * 1024
 """Characters of one output that are kept in a file."""
 
+TITLE_LIMIT = 200
+"""Characters of a title, and of a name in a result."""
+
+_READ_AHEAD = 20
 _WHOLE = 29_600
 _HEAD = 14_500
 _TAIL = 14_500
@@ -27,14 +31,17 @@ _ESCAPES = re.compile(
 )
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _SURROGATES = re.compile(r"[\ud800-\udfff]")
+_HIDING = re.compile(r"[\ud800-\udfff\u200b\u2060\ufeff\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
 _BLANKS = re.compile(r"[\s\x00-\x1f\x7f-\x9f]+")
 _PICTURES = {code: 0x2400 + code for code in range(0x20) if code not in (0x09, 0x0A)} | {0x7F: 0x2421}
 
 
-def one_line(text: str, limit: int = 200) -> str:
-    """`text` on one line, cut to `limit` characters."""
-    line = _SURROGATES.sub("�", _BLANKS.sub(" ", text)).strip()
-    return line if len(line) <= limit else line[: limit - 1] + "…"
+def one_line(text: str, limit: int = TITLE_LIMIT) -> str:
+    """`text` on one line, cut to `limit` characters; what would hide or turn around others is shown as such."""
+    whole = text.lstrip()
+    head = whole[: _READ_AHEAD * limit]
+    line = _HIDING.sub("�", _BLANKS.sub(" ", head)).strip()
+    return line if len(line) <= limit and len(head) == len(whole) else line[: limit - 1] + "…"
 
 
 def visible(text: str) -> str:

@@ -5,51 +5,86 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from pathlib import Path
+from operator import attrgetter
+
+from attrs import frozen
 
 from quillback.tools.atomic import is_leftover
 from quillback.tools.ignore import Ignore, rules_above
+from quillback.tools.places import descend, listable
 from quillback.tools.threads import check
 
 ENTRY_LIMIT = 300_000
 SECONDS = 20.0
 
 
-class Walk:
-    """The files below `top` (a real path), by name. `cut` says why some are missing, if so."""
+@frozen
+class _Entry:
+    """`path` is relative to the top; `ignore` are the rules of the directory it is in."""
 
-    def __init__(self, top: str, stop: threading.Event) -> None:
+    path: str
+    directory: bool
+    link: bool
+    file: bool
+    ignore: Ignore
+
+
+class Walk:
+    """The files below `top`, a real path that is open as `handle`, by name. `cut` says why some are missing, if so."""
+
+    def __init__(self, top: str, handle: int, stop: threading.Event) -> None:
         self.cut = ""
         self._top = top
+        self._handle = handle
         self._stop = stop
         self._deadline = time.monotonic() + SECONDS
         self._entries = 0
 
     def files(self) -> Iterator[tuple[str, bool]]:
         """Path relative to `top`, and whether it is a symbolic link. Ignored files and .git are left out."""
-        stack = [self._listing(self._top, rules_above(self._top))]
+        stack = [self._listing("", rules_above(self._top))]
         while stack:
-            entry, ignore = next(stack[-1], (None, None))
-            if entry is None or ignore is None:
+            entry = next(stack[-1], None)
+            if entry is None:
                 stack.pop()
                 continue
-            directory = entry.is_dir(follow_symlinks=False)
             self._entries += 1
             check(self._stop)
             if self._entries > ENTRY_LIMIT or time.monotonic() > self._deadline:
                 self.cut = f"stopped after {self._entries:,} files and directories"
                 return
-            if entry.name == ".git" or is_leftover(entry.name) or ignore.ignored(entry.path, directory=directory):
+            if entry.ignore.ignored(f"{self._top}/{entry.path}", directory=entry.directory):
                 continue
-            if directory:
-                stack.append(self._listing(entry.path, ignore))
-            elif entry.is_symlink() or entry.is_file(follow_symlinks=False):
-                yield entry.path[len(self._top) :].lstrip("/"), entry.is_symlink()
+            if entry.directory:
+                stack.append(self._listing(entry.path, entry.ignore))
+            elif entry.link or entry.file:
+                yield entry.path, entry.link
 
-    def _listing(self, directory: str, above: Ignore) -> "Iterator[tuple[os.DirEntry[str], Ignore]]":
+    def _listing(self, path: str, above: Ignore) -> Iterator[_Entry]:
         """The entries of a directory, by name, with the rules for them; nothing when it cannot be read."""
-        ignore = above.enter(directory)
-        entries: list[os.DirEntry[str]] = []
-        with suppress(OSError), os.scandir(Path(directory)) as found:
-            entries = sorted(found, key=lambda entry: entry.name)
-        return iter([(entry, ignore) for entry in entries])
+        found: list[_Entry] = []
+        with suppress(OSError):
+            handle = listable(descend(os.dup(self._handle), path.split("/") if path else ()))
+            try:
+                ignore = above.enter(f"{self._top}/{path}".rstrip("/"), handle)
+                with os.scandir(handle) as entries:
+                    found = [_seen(entry, path, ignore) for entry in sorted(entries, key=attrgetter("name"))]
+            finally:
+                os.close(handle)
+        return (entry for entry in found if not _is_ours(entry.path))
+
+
+def _seen(entry: "os.DirEntry[str]", above: str, ignore: Ignore) -> _Entry:
+    return _Entry(
+        f"{above}/{entry.name}" if above else entry.name,
+        entry.is_dir(follow_symlinks=False),
+        entry.is_symlink(),
+        entry.is_file(follow_symlinks=False),
+        ignore,
+    )
+
+
+def _is_ours(path: str) -> bool:
+    """Whether it is git's own directory, or a write in progress."""
+    name = path.rpartition("/")[2]
+    return name == ".git" or is_leftover(name)

@@ -6,7 +6,9 @@ agent's end of fd 0 closes when the agent dies, however it dies, and that is an 
 
 fd 0: the argv of the command, NUL between its items, after its length in bytes and a line feed; later any byte or the
 end of the file orders the end. fd 1: becomes the command's output. fd 2: what happened, one line each:
-`started PID`, `failed TEXT`, `exited STATUS` (negative: the signal). It closes when no descendant is left.
+`started PID`, `failed TEXT`, `exited STATUS` (negative: the signal), `left PID START` for each descendant that is still
+there when the command ends, so that the agent knows them should this process be killed. It closes when no descendant is
+left; the exit status is 1 if some could not be ended.
 
 With the argument `boxed` the command is a sandbox around another one, which would die with it. So the polite signals
 go to what is inside, and the sandbox ends after it.
@@ -22,6 +24,7 @@ from contextlib import suppress
 LADDER = ((0.0, signal.SIGINT), (0.3, signal.SIGTERM), (0.6, signal.SIGKILL))
 """Seconds after the order, and the signal sent then."""
 
+LEFT = 200
 AGAIN = 0.02
 GIVE_UP = 3.0
 _POLL = 0.5
@@ -29,7 +32,7 @@ _SUBREAPER = 36
 
 
 def main() -> None:
-    adopts = _adopt()
+    adopts = adopt()
     argv = _argv()
     wake, woken = os.pipe()
     os.set_blocking(woken, False)
@@ -42,12 +45,12 @@ def main() -> None:
         _become(argv)
     os.dup2(os.open(os.devnull, os.O_RDWR), 1)
     _report(f"started {child}")
-    Watch(child, wake, adopts, boxed="boxed" in sys.argv[1:]).run()
+    clear = Watch(child, wake, adopts, boxed="boxed" in sys.argv[1:]).run()
     # Not by the usual way: the agent takes the end of fd 2 for the end of this process.
-    os._exit(0)
+    os._exit(0 if clear else 1)
 
 
-def _adopt() -> bool:
+def adopt() -> bool:
     """Whether orphaned descendants become our children."""
     if sys.platform != "linux":
         return False
@@ -107,7 +110,8 @@ class Watch:
         self._ordered: float | None = None
         self._step = 0
 
-    def run(self) -> None:
+    def run(self) -> bool:
+        """False when something is left that cannot be killed."""
         while not self._gone():
             sources = [self._wake] if self._ordered is not None else [0, self._wake]
             ready, _, _ = select.select(sources, [], [], self._patience())
@@ -117,7 +121,8 @@ class Watch:
                 os.read(self._wake, 4096)
             self._reap()
             if self._ordered is not None and not self._climb(time.monotonic() - self._ordered):
-                return
+                return False
+        return True
 
     def _gone(self) -> bool:
         return self._childless and (self._adopts or not _exists(self._child))
@@ -130,14 +135,21 @@ class Watch:
         return max(0.0, self._ordered + LADDER[self._step][0] - time.monotonic())
 
     def _reap(self) -> None:
-        with suppress(ChildProcessError):
+        ended = False
+        try:
             while True:
                 pid, status = os.waitpid(-1, os.WNOHANG)
                 if pid == 0:
-                    return
+                    break
                 if pid == self._child:
+                    ended = True
                     _report(f"exited {os.waitstatus_to_exitcode(status)}")
-        self._childless = True
+        except ChildProcessError:
+            self._childless = True
+            return
+        if ended and self._adopts:
+            for process in descendants(os.getpid(), table())[:LEFT]:
+                _report(f"left {process.pid} {process.start}")
 
     def _climb(self, since: float) -> bool:
         """Send what is due; False when it is time to give up on processes that cannot be killed."""
@@ -154,16 +166,16 @@ class Watch:
             with suppress(OSError):
                 os.killpg(self._child, number)
             return
-        found = descendants(os.getpid())
+        found = descendants(os.getpid(), table())
         spared = self._boxed and number != signal.SIGKILL
         # A group's number is only ours while a descendant is in it.
-        if not spared and any(group == self._child for _, group in found):
+        if not spared and any(process.group == self._child for process in found):
             with suppress(OSError):
                 os.killpg(self._child, number)
-        for pid, group in found:
-            if pid != self._child if spared else group != self._child:
+        for process in found:
+            if process.pid != self._child if spared else process.group != self._child:
                 with suppress(OSError):
-                    os.kill(pid, number)
+                    os.kill(process.pid, number)
 
 
 def _exists(group: int) -> bool:
@@ -176,22 +188,41 @@ def _exists(group: int) -> bool:
     return True
 
 
-def descendants(root: int) -> list[tuple[int, int]]:
-    """Process id and group of all below `root`, from /proc."""
-    children: dict[int, list[tuple[int, int]]] = {}
+class Process:
+    """One line of the table. `start` (in clock ticks) tells it from a later one of the same number."""
+
+    def __init__(self, pid: int, stat: bytes) -> None:
+        # The name in parentheses may hold anything, so count from its end.
+        fields = stat.rpartition(b")")[2].split()
+        self.pid = pid
+        self.dead = fields[0] in (b"Z", b"X")
+        self.parent, self.group, self.session = map(int, fields[1:4])
+        self.start = int(fields[19])
+
+
+def table() -> "list[Process]":
+    """All processes there are, from /proc."""
     with os.scandir("/proc") as entries:
         names = [entry.name for entry in entries if entry.name.isdigit()]
+    found = []
     for name in names:
         # pathlib would be half of the time this script takes to start.
         with suppress(OSError, IndexError, ValueError), open(f"/proc/{name}/stat", "rb") as file:  # noqa: PTH123
-            fields = file.read().rpartition(b")")[2].split()
-            children.setdefault(int(fields[1]), []).append((int(name), int(fields[2])))
-    found: list[tuple[int, int]] = []
+            found.append(Process(int(name), file.read()))
+    return found
+
+
+def descendants(root: int, processes: "list[Process]") -> "list[Process]":
+    """All below `root`, parents first."""
+    children: dict[int, list[Process]] = {}
+    for process in processes:
+        children.setdefault(process.parent, []).append(process)
+    found: list[Process] = []
     level = [root]
     while level:
-        below = [entry for pid in level for entry in children.get(pid, [])]
+        below = [entry for pid in level for entry in children.pop(pid, [])]
         found += below
-        level = [pid for pid, _ in below]
+        level = [process.pid for process in below]
     return found
 
 
@@ -200,3 +231,4 @@ if __name__ == "__main__":
         main()
     except OSError as error:
         _report(f"failed {error.strerror}")
+        sys.exit(1)

@@ -10,6 +10,7 @@ from quillback.tools.change import Change, known_state, prepared, text_of
 from quillback.tools.codec import Encoding, encode, line_end
 from quillback.tools.context import ToolContext
 from quillback.tools.paths import keys, resolve, sketched
+from quillback.tools.text import one_line
 
 DESCRIPTION = """Create a file or replace all of its content. Missing parent directories are made.
 A file that exists must have been read in this session and be unchanged since; otherwise the call is refused.
@@ -37,7 +38,7 @@ class WriteFile:
 
     def _describe(self, arguments: JsonObject) -> Sketch:
         name, locations = sketched(self.context.cwd, arguments)
-        return Sketch(f"Write {name}".rstrip(), locations)
+        return Sketch(one_line(f"Write {name}"), locations)
 
     def touches(self, arguments: JsonObject) -> frozenset[str]:
         return keys(self.context, arguments)

@@ -41,7 +41,7 @@ def _encoded(record: SessionRecord) -> str:
 def _decoded(cursor: str) -> tuple[int, str]:
     try:
         match json.loads(base64.b64decode(cursor, altchars=b"-_", validate=True)):
-            case [int(updated_at), str(session_id)]:
+            case [int(updated_at), str(session_id)] if 0 <= updated_at < 1 << 63:
                 return updated_at, session_id
     except (ValueError, binascii.Error, RecursionError):
         pass

@@ -14,9 +14,7 @@ async def handle(connection: Connection, request: acp.LoadSessionRequest) -> acp
     opening = connection.sessions.open(request.session_id, request.cwd, request.additional_directories, servers)
     session = await opened(opening)
     declare_in_setup(connection, request.session_id, request.meta)
-    view = connection.view()
-    for message in list(session.history):
-        await connection.show(request.session_id, view.replay(message))
+    await connection.replay(session)
     await connection.show(request.session_id, usage(session))
     return acp.LoadSessionResponse(modes=mode_state(session), config_options=config_options(connection, session))
 
