@@ -240,5 +240,6 @@ async def test_the_editors_terminal_runs_commands_where_the_user_wants_it(tmp_pa
 async def test_an_offered_terminal_is_left_alone_by_default(tmp_path, fake: FakeModel):
     async with agent(tmp_path, fake.base_url, env=AUTO, capabilities={"terminal": True}) as a:
         terminals = Terminals(a.client)
+        terminals.finish.set()
         assert (await shell(a, fake, await a.session(), "echo ours"))[0].strip() == "ours"
         assert terminals.log == []

@@ -71,7 +71,17 @@ async def test_only_the_last_progress_of_a_call_waits():
         return ToolProgressed(call, (Text(text),))
 
     pipe = filled(told("c1", "1"), told("c1", "12"), told("c2", "x"), told("c1", "123"), END)
-    assert await taken(pipe) == [told("c1", "12"), told("c2", "x"), told("c1", "123"), END]
+    assert await taken(pipe) == [told("c1", "123"), told("c2", "x"), END]
+
+
+async def test_progress_after_progress_that_was_taken_is_told_again():
+    pipe, got = EventPipe(), []
+    for event in (ToolProgressed("c1", (Text("1"),)), ToolProgressed("c1", (Text("12"),)), END):
+        pipe.put(event)
+        if event is not END:
+            got.append(await anext(aiter(pipe)))
+    assert got == [ToolProgressed("c1", (Text("1"),)), ToolProgressed("c1", (Text("12"),))]
+    assert await taken(pipe) == [END]
 
 
 async def test_a_taker_that_waits_gets_each_event_at_once():

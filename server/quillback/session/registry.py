@@ -135,7 +135,7 @@ class Sessions:
             self._check_running()
             session = Session(record, messages, self._services, self._editor, servers)
         except BaseException:
-            await self._whole(store.release(record.id))
+            await asyncio.shield(self._aside(store.release(record.id)))
             raise
         self._open[record.id] = session
         self._servers[record.id] = tuple(servers)
@@ -163,27 +163,25 @@ class Sessions:
 
     async def close(self, session_id: str) -> None:
         """Goes on to its end when the caller is cancelled. Raises UnknownSessionError for one that is not open."""
-        await self._whole(self._close(session_id))
+        await self._alone(session_id, self._close)
 
     async def _close(self, session_id: str) -> None:
-        async with self._lock(session_id):
-            session = self._out(session_id)
-            if session is None:
-                raise UnknownSessionError(session_id)
-            await session.close()
+        session = self._out(session_id)
+        if session is None:
+            raise UnknownSessionError(session_id)
+        await session.close()
 
     async def delete(self, session_id: str) -> None:
         """Close it if it is open, and forget it; unknown ids are no error. Goes on when the caller is cancelled."""
-        await self._whole(self._delete(session_id))
+        await self._alone(session_id, self._delete)
 
     async def _delete(self, session_id: str) -> None:
-        async with self._lock(session_id):
-            session = self._out(session_id)
-            if session is not None:
-                await session.close()
-            if await self._services.store.session(session_id) is None:
-                return
-            await self._services.store.delete_session(session_id)
+        session = self._out(session_id)
+        if session is not None:
+            await session.close()
+        if await self._services.store.session(session_id) is None:
+            return
+        await self._services.store.delete_session(session_id)
         self._services.forgotten(session_id)
 
     def _out(self, session_id: str) -> Session | None:
@@ -196,9 +194,21 @@ class Sessions:
         sessions, self._open = list(self._open.values()), {}
         await asyncio.gather(*(s.close() for s in sessions), *self._works, return_exceptions=True)
 
-    async def _whole(self, work: Coroutine[Any, Any, None]) -> None:
-        """Wait for `work`, which goes on to its end even when the caller is cancelled."""
-        await asyncio.shield(self._aside(work))
+    async def _alone(self, session_id: str, work: Callable[[str], Coroutine[Any, Any, None]]) -> None:
+        """Do `work` while nobody else opens or ends the session; to its end, even when the caller is cancelled.
+
+        The lock is taken here and not in the task, so that what is asked for later comes later.
+        """
+        lock = self._lock(session_id)
+        await lock.acquire()
+
+        async def whole() -> None:
+            try:
+                await work(session_id)
+            finally:
+                lock.release()
+
+        await asyncio.shield(self._aside(whole()))
 
     def _aside(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
         task = asyncio.create_task(work)
