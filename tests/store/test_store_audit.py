@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from quillback.core.audit import ARGUMENTS_LIMIT, AuditRecord, DecidedBy, Decision, Finding, arguments_text
-from quillback.core.ports import Mode, Rule, RuleEffect, StoreError
+from quillback.core.audit import AuditRecord, DecidedBy, Decision, Finding
+from quillback.core.ports import Mode, StoreError
 from quillback.core.verdict import Allow, Ask, Deny
 from support.stores import opened, query
 
@@ -72,20 +72,3 @@ async def test_a_database_of_the_first_version_gets_the_table(path):
     async with opened(path) as store:
         store.audit(decision("c1"))
         assert [d.call_id for d in await store.audits("s1")] == ["c1"]
-
-
-async def test_answers_are_listed_and_taken_back(path):
-    rules = [Rule("/a", "shell(ls)", RuleEffect.ALLOW), Rule("/b", "shell(rm x)", RuleEffect.REJECT)]
-    async with opened(path) as store:
-        for rule in rules:
-            await store.add_rule(rule)
-        assert await store.all_rules() == rules
-        assert not await store.delete_rule("/b", "shell(ls)")
-        assert await store.delete_rule("/a", "shell(ls)")
-        assert await store.all_rules() == rules[1:]
-        assert await store.rules("/a") == []
-
-
-def test_arguments_are_cut():
-    assert arguments_text({"a": "é", "b": 1}) == '{"a": "é", "b": 1}'
-    assert len(arguments_text({"content": "x" * 10_000})) == ARGUMENTS_LIMIT

@@ -21,8 +21,8 @@ class EgressPolicy:
     """Which destinations are allowed. `allow` and `deny` are host patterns with wild cards; a denial wins.
 
     `*.example.com` covers example.com too. Besides hosts there are `registry:npm`, `git:origin`, `s3://bucket`,
-    `cloud:aws` and the like. `default` (allow, ask or deny) is for what no pattern names; it does not speak of this very
-    machine.
+    `cloud:aws` and the like. `default` (allow, ask or deny) is for what no pattern names; it does not speak of this
+    very machine.
     """
 
     allow: tuple[str, ...] = ()

@@ -12,7 +12,8 @@ from quillback.inspectors.shell_script import UNKNOWN, Command, Script, Word
 ANYWHERE = "?"
 """Stands for a destination that only an expansion will tell."""
 
-_URL = re.compile(r"([a-z][a-z0-9+.-]*)://([^\s\"'`<>|;,)\]}]+)", re.IGNORECASE)
+_REST = r"[^\s\"'`<>|;,)\]}]*"
+_URL = re.compile(rf"([a-z][a-z0-9+.-]*)://((?:\[[0-9a-f:.%]+\])?{_REST})", re.IGNORECASE)
 _BUCKETS = frozenset({"s3", "s3a", "s3n", "gs", "az", "abfs", "abfss", "wasb", "wasbs", "b2", "oss", "cos"})
 _LOCAL_SCHEMES = frozenset({"file", "unix", "data", "about", "chrome", "vscode", "git+file", "fd", "ext"})
 _DEVICE = re.compile(r"/dev/(?:tcp|udp)/([^/]+)(?:/|$)")
@@ -84,6 +85,8 @@ def text_destinations(text: str) -> Iterator[str]:
     """The destinations of the URLs in any text."""
     for found in _URL.finditer(text):
         scheme = found[1].lower()
+        if not found[2]:
+            continue
         if scheme in _BUCKETS:
             yield f"{scheme}://{found[2].partition('/')[0].lower()}"
         elif scheme.removeprefix("git+") not in _LOCAL_SCHEMES:
@@ -222,7 +225,7 @@ def _registry(command: Command) -> Iterator[str]:
     if not verbs or any(t in verbs for t in texts[:2]) or (command.name == "yarn" and not texts):
         yield f"registry:{registry}"
     if command.name == "go":
-        yield from (host(t) for t in texts[1:] if re.match(r"[\w-]+(?:\.[\w-]+)+/", t))
+        yield from (host(t.partition("@")[0]) for t in texts[1:] if re.match(r"[\w-]+(?:\.[\w-]+)+/", t))
 
 
 _HANDLERS: dict[str, Callable[[Command], Iterator[str]]] = {

@@ -61,7 +61,7 @@ def _lines(key: str, value: object, beside: Mapping[str, object]) -> Iterator[st
     if isinstance(value, str) and texts:
         words = next((_texts(beside[name]) for name in _ARGUMENTS if not isinstance(beside.get(name, ""), str)), [])
         yield f"{value} {shlex.join(words)}" if words else value
-    elif texts and re.search(r"\s", texts[0]):
+    elif len(texts) == 1 or (texts and (key.lower().endswith("s") or re.search(r"\s", texts[0]))):
         yield from texts
     elif texts:
         yield shlex.join(texts)
