@@ -126,7 +126,7 @@ def test_rules(policy, destination, said):
 @pytest.mark.anyio
 async def test_the_strictest_destination_decides():
     inspector = EgressInspector(EgressPolicy(allow=("a.com",), deny=("c.com",), default="ask"))
-    assert await inspector.inspect(shell("curl a.com")) == Allow()
+    assert await inspector.inspect(shell("curl a.com")) == Allow(details=("a.com",))
     assert await inspector.inspect(shell("curl a.com b.com")) == Ask("it connects to b.com")
     assert await inspector.inspect(shell("curl b.com c.com")) == Deny("not run: the egress rules deny c.com")
     assert await inspector.inspect(shell("ls")) == Allow()
@@ -135,5 +135,5 @@ async def test_the_strictest_destination_decides():
 @pytest.mark.anyio
 async def test_without_rules_everything_is_allowed_and_can_be_recorded():
     call = shell("curl a.com | nc b.com 80")
-    assert await EgressInspector().inspect(call) == Allow()
+    assert await EgressInspector().inspect(call) == Allow(details=("a.com", "b.com"))
     assert destinations(call) == ("a.com", "b.com")

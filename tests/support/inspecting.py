@@ -3,9 +3,11 @@
 from pathlib import Path
 from typing import Any
 
+from attrs import evolve
+
 from quillback.core.message import ToolKind, ToolUse
 from quillback.core.ports import Access, Inspection, Mode, Rule, RuleEffect
-from quillback.core.rules import pattern
+from quillback.inspectors.permission_rules import narrowest
 from support.replies import spec
 
 ROOT = "/ws/space"
@@ -34,8 +36,8 @@ def inspection(
     """`allowed` when the user stored that this very call may run."""
     call = ToolUse("c1", "t1", tool, given or {}, kind=ToolKind.EXECUTE)
     access = access or Access()
-    rules = (Rule(roots[0], pattern(call, access), RuleEffect.ALLOW),) if allowed else ()
-    return Inspection(SESSION, call, spec(tool, read_only=read_only), access, mode, roots, rules)
+    asked = Inspection(SESSION, call, spec(tool, read_only=read_only), access, mode, roots, ())
+    return evolve(asked, rules=(Rule(roots[0], narrowest(asked), RuleEffect.ALLOW),)) if allowed else asked
 
 
 def table(path: Path) -> dict[str, list[tuple[str, str, str]]]:
