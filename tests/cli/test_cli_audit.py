@@ -58,6 +58,7 @@ def test_what_no_answer_can_last_for_has_no_such_keys(shell):
         terminal.wait_for("Run it?")
         assert "a = always" not in terminal.output
         terminal.type("a")  # means nothing here
+        terminal.wait_for("Run it?", 2)
         terminal.type("n")
         assert terminal.end() == 0
     assert json.loads(shell("rules", "list", "--json").stdout) == []

@@ -83,7 +83,7 @@ def test_where_a_setting_comes_from_is_told_only_if_it_does(shell):
     ("toml", "line", "says"),
     [
         ('mode = "auto"\nmax_steps = = 3\n', 2, "the whole file is not used until this is mended"),
-        ('sandbox = "on"\n', 1, "use off; no other is available yet"),
+        ('sandbox = "on"\n', 1, "use off, workspace or workspace-offline"),
         ('mode = "auto"\n[models."foo"]\nname = "Foo"\nwindow = 3\n', 4, 'models."foo".window is not known'),
         ('[models."foo"]\ninput_price = 3\n', 1, "input_price and output_price are needed together"),
     ],
