@@ -95,7 +95,6 @@ def test_a_fault_is_told_with_its_line_and_what_it_means(shell, toml, line, says
     (problem,) = [c for c in json.loads(done.stdout)["checks"] if c["name"] == "config"]
     assert problem["found"].startswith(f"{shell.home}/config.toml:{line}: ")
     assert says in problem["found"]
-    assert "workspace" not in problem["found"]
 
 
 def test_a_script_that_is_missing(shell):
