@@ -43,6 +43,9 @@ def test_everything_can_be_set_in_the_file(home):
         model = "scripted:demo"
         small_model = "tiny"
         mode = "auto"
+        allow = [" read_file "]
+        ask = ["shell(git push:*)"]
+        deny = ["shell(rm:*)"]
         thinking = "high"
         context_window = 200_000
         max_steps = 5
@@ -53,7 +56,7 @@ def test_everything_can_be_set_in_the_file(home):
         on_reject = "stop"
         tool_concurrency = 2
         shell_in_editor = true
-        sandbox = "off"
+        sandbox = "workspace-offline"
         secret_env = ["GITHUB_TOKEN"]
         log_level = "debug"
 
@@ -74,6 +77,9 @@ def test_everything_can_be_set_in_the_file(home):
         model="scripted:demo",
         small_model="tiny",
         mode=Mode.AUTO,
+        allow=("read_file",),
+        ask=("shell(git push:*)",),
+        deny=("shell(rm:*)",),
         thinking=Thinking.HIGH,
         context_window=200_000,
         max_steps=5,
@@ -84,6 +90,7 @@ def test_everything_can_be_set_in_the_file(home):
         on_reject=OnReject.STOP,
         tool_concurrency=2,
         shell_in_editor=True,
+        sandbox=Sandbox.WORKSPACE_OFFLINE,
         secret_env=frozenset({"GITHUB_TOKEN"}),
         log_level=LogLevel.DEBUG,
         anthropic_api_key="sk-file",
@@ -123,7 +130,10 @@ def test_the_environment_wins_over_the_file_and_empty_variables_do_not_count(hom
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ('mode = "smart"', "mode: 'smart' is not allowed; use approve, auto or chat"),
+        ('mode = "wild"', "mode: 'wild' is not allowed; use approve, smart, auto or chat"),
+        ('allow = "shell"', "allow: 'shell' is not allowed; use a list of rules such as 'shell(git log:*)'"),
+        ("deny = [1]", "deny: a list is not allowed; use a list of rules such as"),
+        ('ask = ["shell("]', "ask: a list is not allowed; use a list of rules: 'shell(' is not a rule; write"),
         ("mode = true", "mode: true is not allowed"),
         ('thinking = "max"', "use off, low, medium or high"),
         ("max_steps = 0", "use a whole number from 1 to 1000000"),
@@ -139,7 +149,6 @@ def test_the_environment_wins_over_the_file_and_empty_variables_do_not_count(hom
         ("tool_concurrency = 65", "use a whole number from 1 to 64"),
         ('shell_in_editor = "false"', "shell_in_editor: 'false' is not allowed; use true or false"),
         ("shell_in_editor = 1", "shell_in_editor: 1 is not allowed"),
-        ('sandbox = "workspace"', "sandbox: 'workspace' is not allowed; use off; no other is available yet"),
         ('secret_env = "A"', "secret_env: 'A' is not allowed; use a list of names of environment variables"),
         ("secret_env = [1]", "secret_env: 1 is not the name of a variable"),
         ("sandbox = true", "sandbox: true is not allowed; use off"),
@@ -190,7 +199,7 @@ def test_the_line_is_found_in_tables_and_around_strings(home, toml, line):
 @pytest.mark.parametrize(
     ("name", "value", "says"),
     [
-        ("QUILLBACK_MODE", "fast", "QUILLBACK_MODE: 'fast' is not allowed; use approve, auto or chat"),
+        ("QUILLBACK_MODE", "fast", "QUILLBACK_MODE: 'fast' is not allowed; use approve, smart, auto or chat"),
         ("QUILLBACK_MAX_STEPS", "many", "QUILLBACK_MAX_STEPS: 'many' is not allowed; use a whole number"),
         ("QUILLBACK_MAX_STEPS", "1e3", "QUILLBACK_MAX_STEPS: 1000.0 is not allowed"),
         ("QUILLBACK_CONTEXT_WINDOW", "-5", "QUILLBACK_CONTEXT_WINDOW: -5 is not allowed"),

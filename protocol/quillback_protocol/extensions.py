@@ -3,15 +3,23 @@
 Objects live under the key `quillback.dev` of a spec object's `_meta`, methods start with `_quillback/`.
 """
 
+from typing import Any
+
 from attrs import field, frozen
 
-from quillback_protocol.acp.base import LENIENT, Base, JsonObject
+from quillback_protocol.acp.base import LENIENT, STRICT, Base, JsonObject
 from quillback_protocol.acp.content import ContentBlock
+from quillback_protocol.acp.tool_call import ToolCallLocation
 from quillback_protocol.converter import WireError, get_converter, unstructure
-from quillback_protocol.methods import Method, agent_request
+from quillback_protocol.methods import Direction, Kind, Method, agent_request, client_request, notification
 
 META_KEY = "quillback.dev"
 STEER = "_quillback/session/steer"
+AUDIT = "_quillback/audit"
+FRONTEND_CALL = "_quillback/tool/call"
+FRONTEND_PROGRESS = "_quillback/tool/progress"
+SET_FRONTEND_TOOLS = "_quillback/frontend_tools/set"
+MCP_MESSAGE = "mcp/message"
 
 
 @frozen
@@ -27,7 +35,125 @@ class SteerResponse(Base):
     message_id: str
 
 
-EXTENSION_METHODS: dict[str, Method] = {STEER: agent_request(STEER, SteerRequest, SteerResponse)}
+@frozen
+class FrontendToolDeclaration(Base):
+    """A tool that the client runs itself. `replaces` names the server tool it stands in for."""
+
+    name: str
+    description: str
+    input_schema: JsonObject
+    title: str | None = None
+    kind: str | None = None
+    read_only: bool = False
+    replaces: str | None = None
+
+
+@frozen
+class SetFrontendToolsNotification(Base):
+    """The complete new list: of one session, or of every session that has none of its own. Items are raw."""
+
+    tools: tuple[JsonObject, ...] = field(metadata=LENIENT)
+    session_id: str | None = field(default=None, metadata=STRICT)
+
+
+@frozen
+class FrontendCallRequest(Base):
+    """The client runs a tool of its own. `message_id` is the message that holds the call."""
+
+    session_id: str
+    tool_call_id: str
+    message_id: str
+    name: str
+    arguments: JsonObject
+
+
+@frozen
+class FrontendCallResponse(Base):
+    content: tuple[ContentBlock, ...] = field(default=(), metadata=STRICT)
+    is_error: bool = field(default=False, metadata=STRICT)
+    structured_content: Any = None
+    locations: tuple[ToolCallLocation, ...] = ()
+
+
+@frozen
+class FrontendProgressNotification(Base):
+    """What a running frontend tool has to show by now."""
+
+    session_id: str
+    tool_call_id: str
+    content: tuple[ContentBlock, ...] = ()
+    message: str | None = None
+
+
+@frozen
+class McpMessage(Base):
+    """Unstable ACP: one MCP request of the agent to a server in the client, or a notification that belongs to one.
+
+    The answer is `{"result": ...}` or `{"error": {code, message, data?}}` with what the server answered.
+    """
+
+    server_id: str
+    request_id: str
+    method: str
+    params: JsonObject | None = None
+
+
+@frozen
+class AuditRequest(Base):
+    """What was decided about the calls of a session, which need not be open."""
+
+    session_id: str
+
+
+@frozen
+class AuditFinding(Base):
+    """What one inspector said of a call. `verdict` is allow, ask or deny; `milliseconds` is the time it took.
+
+    `rule` is the user's rule that it followed, `details` what it found, such as the hosts a command would talk to.
+    """
+
+    inspector: str
+    verdict: str
+    reason: str
+    milliseconds: float
+    rule: str | None = None
+    details: tuple[str, ...] = ()
+
+
+@frozen
+class AuditEntry(Base):
+    """One decision about a call. `decision` is allow or deny, `decided_by` inspectors, rule or user, `mode` the mode
+    that the session was in.
+
+    `at` is milliseconds since the epoch; `arguments` is JSON text, cut at 2,000 characters.
+    """
+
+    tool_call_id: str
+    tool: str
+    arguments: str
+    decision: str
+    decided_by: str
+    mode: str
+    at: int
+    findings: tuple[AuditFinding, ...] = field(default=(), metadata={"written": True})
+
+
+@frozen
+class AuditResponse(Base):
+    entries: tuple[AuditEntry, ...] = field(default=(), metadata={"written": True})
+
+
+EXTENSION_METHODS: dict[str, Method] = {
+    method.name: method
+    for method in (
+        agent_request(STEER, SteerRequest, SteerResponse),
+        agent_request(AUDIT, AuditRequest, AuditResponse),
+        client_request(FRONTEND_CALL, FrontendCallRequest, FrontendCallResponse),
+        notification(FRONTEND_PROGRESS, Direction.TO_AGENT, FrontendProgressNotification),
+        Method(MCP_MESSAGE, Direction.BOTH, Kind.REQUEST, McpMessage),
+        notification(SET_FRONTEND_TOOLS, Direction.TO_AGENT, SetFrontendToolsNotification),
+    )
+}
 
 
 @frozen
@@ -35,12 +161,14 @@ class ClientDeclaration:
     """In `clientCapabilities._meta`: what this client can do with our additions.
 
     `message_ids`: it tells messages apart by id, so nothing needs to be put between them on the wire.
-    `history_replaced`: it wants the notification of that name. `frontend_tools` are the tools it runs itself, raw.
+    `mcp_over_acp`: it may hand over MCP servers of type `acp`. `history_replaced`: it wants the notification of that
+    name. `frontend_tools` are the tools it runs itself, raw.
     """
 
     message_ids: bool = False
     history_replaced: bool = False
     frontend_tools: tuple[JsonObject, ...] = ()
+    mcp_over_acp: bool = False
 
 
 @frozen

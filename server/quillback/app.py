@@ -8,35 +8,46 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import TextIO, cast
 
+from attrs import evolve
+
 from quillback.config import Settings, load_settings
-from quillback.core.ports import Inspection, Inspector, SessionRecord, StoreError, Toolbox
+from quillback.core.model import Model
+from quillback.core.ports import Inspection, Inspector, SessionRecord, StoreError
+from quillback.core.rules import parse_pattern
+from quillback.core.side import SideModel
 from quillback.core.turn_types import Limits
-from quillback.core.verdict import Verdict
 from quillback.edge import fds
 from quillback.edge.handshake import Handshake, refuse
 from quillback.edge.serve import AcpServer
 from quillback.edge.stderr import Stderr
 from quillback.edge.stdio import claim_stdio
+from quillback.inspectors import third_party
+from quillback.inspectors.adversary import AdversaryInspector
 from quillback.inspectors.chain import inspect
+from quillback.inspectors.egress import EgressInspector, EgressPolicy
+from quillback.inspectors.judge import Judge
 from quillback.inspectors.permission import PermissionInspector
-from quillback.mcp.manager import McpToolbox
-from quillback.models import Models
+from quillback.inspectors.permission_rules import narrowest
+from quillback.inspectors.sandbox import SandboxInspector
+from quillback.inspectors.security import SecurityInspector
+from quillback.inspectors.third_party import ThirdParty
+from quillback.models import SCRIPTED, Models
 from quillback.providers.reach import reach
 from quillback.providers.scripted import demo_workspace
 from quillback.session.ids import IdSource
+from quillback.session.permits import Inspected
 from quillback.session.registry import Defaults, Sessions
-from quillback.session.services import Policy, Services, ToolboxRequest
+from quillback.session.services import Policy, Services
+from quillback.session.side import SmallModel
 from quillback.session.system_prompt import system_prompt
-from quillback.session.toolbox import CombinedToolbox
 from quillback.store.health import Health, examine
 from quillback.store.sqlite import SqliteStore
-from quillback.tools.context import ToolContext
-from quillback.tools.registry import build_toolbox
+from quillback.toolboxes import Toolboxes, sandbox_of
+from quillback.trust import load_project
 
 NOISY = (
     *("httpx2", "httpcore2", "anthropic", "mcp", "client", "asyncio", "aiosqlite"),
@@ -67,16 +78,19 @@ class App:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.models = Models(settings)
-        self.problems = (*settings.problems, *self.models.problems)
+        self.problems = (*settings.problems, *self.models.problems, *rule_problems(settings))
         self.store = SqliteStore(settings.database, now=now_ms)
         self.defaults = Defaults(self.models.default, settings.mode, settings.thinking)
+        self._inspectors = inspectors_of(settings, SmallModel(self._small_model, self.models.provider))
+        self._third_party = ThirdParty()
         self.services = Services(
             store=self.store,
             model=self.models.get,
             provider=self.models.provider,
-            toolbox=self._toolbox,
+            toolbox=Toolboxes(settings).open,
             system=system_prompt,
-            inspect=_inspect_with([PermissionInspector(str(settings.outputs.resolve()))]),
+            inspect=self._inspect,
+            rule=narrowest,
             new_id=IdSource(),
             now=now_ms,
             jitter=random.random,
@@ -97,32 +111,16 @@ class App:
             left = None if seconds is None else max(0.1, seconds - (time.monotonic() - begun))
             await self.store.close(left)
 
-    def _toolbox(self, request: ToolboxRequest) -> Toolbox:
-        outputs = self._outputs(request.session_id)
-        own = build_toolbox(
-            ToolContext(
-                session_id=request.session_id,
-                cwd=request.cwd,
-                roots=request.roots,
-                editor=request.editor,
-                known=request.known,
-                outputs=outputs,
-                shell_in_editor=self.settings.shell_in_editor,
-                secret_env=self.settings.secret_env,
-            )
-        )
-        if not request.servers:
-            return own
-        foreign = McpToolbox(
-            request.servers,
-            session_id=request.session_id,
-            cwd=request.cwd,
-            outputs=outputs,
-            on_notice=request.notice,
-            reserved=[tool.spec.name for tool in own.tools()],
-        )
-        foreign.start()
-        return CombinedToolbox([own, foreign])
+    def _small_model(self) -> Model:
+        """A script has no small one beside it: it answers itself."""
+        scripted = self.models.default.startswith(SCRIPTED)
+        return self.models.get(self.models.default if scripted else self.settings.small_model)
+
+    async def _inspect(self, inspection: Inspection) -> Inspected:
+        """A trusted project's rules count like the configured ones."""
+        project = load_project(self.settings, Path(inspection.roots[0]))
+        inspection = evolve(inspection, rules=(*inspection.rules, *project.rules))
+        return await inspect(inspection, (*self._inspectors, *await self._third_party.inspectors()))
 
     def _outputs(self, session_id: str) -> Path:
         """Made by the first tool that keeps something; the directory around it is private from the beginning."""
@@ -136,6 +134,7 @@ class App:
 
     def _opened(self, record: SessionRecord) -> None:
         self.models.warm_up(record.model)
+        self._third_party.start()
 
 
 # ---------------------------------------------------------------- for the command line
@@ -151,6 +150,30 @@ async def service_answer(settings: Settings) -> str:
     return await reach(settings.anthropic_base_url)
 
 
+def inspector_problems() -> list[str]:
+    """What is wrong with inspectors of other packages; this loads them."""
+    return third_party.load()[1]
+
+
+def rule_problems(settings: Settings) -> list[str]:
+    """What is wrong with configured rules for the shell, which would never match."""
+    problems = []
+    for rule in settings.rules:
+        pattern = parse_pattern(rule.pattern)
+        if pattern.tool == "shell" and pattern.argument is not None:
+            from quillback.inspectors.rule_commands import bad_command
+
+            if why := bad_command(pattern.argument):
+                problems.append(f"{settings.config_file}: {rule.pattern}: {why}")
+    return problems
+
+
+def sandbox_problem(settings: Settings) -> str:
+    """Why commands cannot be confined as configured, after a try; empty when they can, or when it is off."""
+    sandbox = sandbox_of(settings)
+    return sandbox.probe() if sandbox is not None else ""
+
+
 def demo_files() -> dict[str, str]:
     """The workspace of the demo: names and contents."""
     return demo_workspace()
@@ -159,12 +182,15 @@ def demo_files() -> dict[str, str]:
 # ---------------------------------------------------------------- parts
 
 
-def _inspect_with(inspectors: list[Inspector]) -> Callable[[Inspection], Awaitable[Verdict]]:
-    async def run(inspection: Inspection) -> Verdict:
-        verdict, _ = await inspect(inspection, inspectors)
-        return verdict
-
-    return run
+def inspectors_of(settings: Settings, side: SideModel) -> list[Inspector]:
+    """Our own inspectors in the order in which they are run. The fifth, repetition, is in the core."""
+    return [
+        SecurityInspector((str(settings.home), str(settings.config_file.parent)), outputs=str(settings.outputs)),
+        EgressInspector(EgressPolicy(settings.egress_allow, settings.egress_deny, settings.egress_default.value)),
+        SandboxInspector(),
+        AdversaryInspector(settings.adversary, side),
+        PermissionInspector(str(settings.outputs.resolve()), settings.rules, Judge(side)),
+    ]
 
 
 def _policy(settings: Settings) -> Policy:
@@ -213,6 +239,7 @@ async def _serve(
         models=app.models.choices,
         problems=app.problems,
         parent=parent,
+        frontend_seconds=settings.frontend_timeout,
     )
     try:
         await server.serve(handshake)

@@ -11,6 +11,7 @@ from typing import Any
 from attrs import Factory, field, frozen
 
 from quillback.config_file import ConfigFile, read_config
+from quillback.config_servers import read_servers
 from quillback.config_values import (
     Parser,
     PartlyRefused,
@@ -19,16 +20,19 @@ from quillback.config_values import (
     choice,
     describe,
     flag,
+    hosts,
     line,
     number_of,
     positive,
+    rules,
     secret,
     variables,
     web_address,
     whole,
 )
+from quillback.core.mcp_server import McpServer
 from quillback.core.model import Thinking
-from quillback.core.ports import Mode
+from quillback.core.ports import Mode, Rule, RuleEffect
 
 ANTHROPIC_URL = "https://api.anthropic.com"
 
@@ -48,9 +52,19 @@ class OnReject(StrEnum):
 
 
 class Sandbox(StrEnum):
-    """There is none yet; the setting is known so that nobody believes to have one."""
+    """How commands are confined."""
 
     OFF = "off"
+    WORKSPACE = "workspace"
+    WORKSPACE_OFFLINE = "workspace-offline"
+
+
+class EgressDefault(StrEnum):
+    """What happens to a connection that no egress rule names."""
+
+    ALLOW = "allow"
+    ASK = "ask"
+    DENY = "deny"
 
 
 class LogLevel(StrEnum):
@@ -75,12 +89,19 @@ class Settings:
     model: str = ""
     small_model: str = "claude-haiku-5-5"
     mode: Mode = Mode.APPROVE
+    allow: tuple[str, ...] = ()
+    ask: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+    egress_allow: tuple[str, ...] = ()
+    egress_deny: tuple[str, ...] = ()
+    egress_default: EgressDefault = EgressDefault.ALLOW
     thinking: Thinking = Thinking.OFF
     context_window: int | None = None
     max_steps: int = 1000
     max_cost: float | None = None
     max_duration: float | None = None
     stream_idle_timeout: float = 300.0
+    frontend_timeout: float | None = None
     on_busy: OnBusy = OnBusy.QUEUE
     on_reject: OnReject = OnReject.CONTINUE
     tool_concurrency: int = 8
@@ -94,12 +115,24 @@ class Settings:
     anthropic_version: str = ""
     api_key_command: str = ""
     models: Mapping[str, Mapping[str, object]] = field(factory=dict)
+    mcp_servers: tuple[McpServer, ...] = ()
     problems: tuple[str, ...] = ()
     sources: Mapping[str, str] = field(factory=dict, eq=False)
 
     @property
     def database(self) -> Path:
         return self.home / "quillback.db"
+
+    @property
+    def adversary(self) -> Path:
+        """Where the rules of the adversary inspector are, if there are any."""
+        return self.config_file.parent / "adversary.md"
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """The permission rules of the configuration."""
+        lists = ((RuleEffect.ALLOW, self.allow), (RuleEffect.ASK, self.ask), (RuleEffect.REJECT, self.deny))
+        return tuple(Rule("", pattern, effect) for effect, patterns in lists for pattern in patterns)
 
     @property
     def outputs(self) -> Path:
@@ -130,17 +163,24 @@ _KEYS = (
     _Key("model", line, "QUILLBACK_MODEL"),
     _Key("small_model", line, "QUILLBACK_SMALL_MODEL"),
     _Key("mode", choice(Mode), "QUILLBACK_MODE"),
+    _Key("allow", rules),
+    _Key("ask", rules),
+    _Key("deny", rules),
+    _Key("egress.allow", hosts),
+    _Key("egress.deny", hosts),
+    _Key("egress.default", choice(EgressDefault)),
     _Key("thinking", choice(Thinking), "QUILLBACK_THINKING"),
     _Key("context_window", whole(1, 1_000_000_000), "QUILLBACK_CONTEXT_WINDOW", numeric=True),
     _Key("max_steps", whole(1, 1_000_000), "QUILLBACK_MAX_STEPS", numeric=True),
     _Key("max_cost", positive(1_000_000, "US dollars")),
     _Key("max_duration", positive(31_536_000, "seconds")),
     _Key("stream_idle_timeout", positive(86_400, "seconds"), "QUILLBACK_STREAM_IDLE_TIMEOUT", numeric=True),
+    _Key("frontend_timeout", positive(31_536_000, "seconds")),
     _Key("on_busy", choice(OnBusy)),
     _Key("on_reject", choice(OnReject)),
     _Key("tool_concurrency", whole(1, 64)),
     _Key("shell_in_editor", flag),
-    _Key("sandbox", choice(Sandbox, "; no other is available yet")),
+    _Key("sandbox", choice(Sandbox)),
     _Key("secret_env", variables),
     _Key("log_level", choice(LogLevel), "QUILLBACK_LOG"),
     _Key("anthropic.api_key", secret, "ANTHROPIC_API_KEY", private=True),
@@ -149,7 +189,7 @@ _KEYS = (
     _Key("anthropic.version", api_version),
     _Key("anthropic.api_key_command", line, field="api_key_command"),
 )
-_TABLES = ("anthropic", "models")
+_TABLES = ("anthropic", "egress", "models", "mcp")
 _SOURCES = "sources"
 
 
@@ -218,6 +258,7 @@ def _from_file(file: ConfigFile, problems: list[str]) -> dict[str, Any]:
     for name, table in models.items():
         sources[f'models."{name}"'] = file.place("models", name)
         sources |= {f'models."{name}".{key}': file.place("models", name, key) for key in table}
+    values["mcp_servers"] = _servers(file, problems)
     return values
 
 
@@ -240,6 +281,15 @@ def _models(file: ConfigFile, problems: list[str]) -> dict[str, Mapping[str, obj
             place = file.place("models", name)
             problems.append(f'{place}: models.{name}: must be a table; write [models."ID"] with the model\'s id')
     return models
+
+
+def _servers(file: ConfigFile, problems: list[str]) -> tuple[McpServer, ...]:
+    tables = file.values.get("mcp", {})
+
+    def report(name: str, wrong: str) -> None:
+        problems.append(f"{file.place('mcp', name)}: mcp.{name}: {wrong}")
+
+    return read_servers(tables, report) if isinstance(tables, dict) else ()
 
 
 def _take(key: _Key, raw: object, place: str, values: dict[str, Any], problems: list[str]) -> None:

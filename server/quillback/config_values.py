@@ -4,6 +4,8 @@ import re
 from collections.abc import Callable
 from enum import StrEnum
 
+from quillback.core.rules import EXAMPLES, parse_pattern
+
 Parser = Callable[[object], object]
 
 
@@ -77,6 +79,25 @@ def variables(value: object) -> object:
     return frozenset(good)
 
 
+def rules(value: object) -> object:
+    """Permission rules in the language of `core.rules`."""
+    if isinstance(value, list) and all(isinstance(text, str) for text in value):
+        for text in value:
+            try:
+                parse_pattern(text)
+            except ValueError as error:
+                raise Refused(f"a list of rules: {error}") from None
+        return tuple(text.strip() for text in value)
+    raise Refused(f"a list of rules such as {EXAMPLES}")
+
+
+def hosts(value: object) -> object:
+    """Host patterns."""
+    if isinstance(value, list) and all(isinstance(text, str) and text.strip() for text in value):
+        return tuple(text.strip() for text in value)
+    raise Refused('a list of hosts such as ["*.example.com", "registry:npm"]')
+
+
 def secret(value: object) -> object:
     """Something that fits into an HTTP header."""
     if isinstance(value, str) and is_header_word(value.strip()):
@@ -101,6 +122,11 @@ def web_address(value: object) -> object:
 
 
 def _is_web_address(text: str) -> bool:
+    return web_address_with_query(text) and not any(mark in text for mark in "?#")
+
+
+def web_address_with_query(text: str) -> bool:
+    """Whether it is an HTTP address, perhaps with a query."""
     from urllib.parse import urlsplit
 
     try:
@@ -108,7 +134,7 @@ def _is_web_address(text: str) -> bool:
         fits = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         return False
-    return fits and text.isprintable() and not any(mark in text for mark in " ?#")
+    return fits and text.isprintable() and " " not in text
 
 
 def number_of(text: str) -> object:

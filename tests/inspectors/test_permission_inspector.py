@@ -1,26 +1,22 @@
+"""What the mode and the roots say of a call that no rule speaks of."""
+
 import pytest
 
-from quillback.core.message import ToolUse
-from quillback.core.ports import Access, Inspection, Mode, Rule, RuleEffect
-from quillback.core.rules import matching, pattern
+from quillback.core.ports import Access, Mode, Rule, RuleEffect
 from quillback.core.secrets import looks_secret
 from quillback.core.verdict import Allow, Ask, Deny
 from quillback.inspectors.permission import CHAT, PermissionInspector, outside_roots
-from support.replies import spec
+from support.inspections import ROOT, inspection
 
 pytestmark = pytest.mark.anyio
-
-ROOT = "/ws/space"
-CALL = ToolUse("c1", "t1", "tool", {"b": 1, "a": "é"})
-
 
 NOTHING = Access()
 
 
 async def verdict(access=NOTHING, *, mode=Mode.APPROVE, read_only=False, rules=(), outputs=""):
-    of = spec("tool", read_only=read_only)
-    inspection = Inspection("s1", CALL, of, access, mode, (ROOT, "/more"), tuple(rules))
-    return await PermissionInspector(outputs).inspect(inspection)
+    given = {"b": 1, "a": "é"}
+    it = inspection("tool", access, read_only=read_only, mode=mode, rules=tuple(rules), given=given)
+    return await PermissionInspector(outputs).inspect(it)
 
 
 @pytest.mark.parametrize(
@@ -39,6 +35,9 @@ async def verdict(access=NOTHING, *, mode=Mode.APPROVE, read_only=False, rules=(
         (Mode.AUTO, False, Access(command="ls", cwd=ROOT), Allow()),
         (Mode.AUTO, False, Access(writes=("/etc/x",)), Ask("/etc/x is outside the workspace")),
         (Mode.AUTO, True, Access(reads=(f"{ROOT}/a", "/elsewhere")), Ask("/elsewhere is outside the workspace")),
+        (Mode.SMART, True, Access(reads=(f"{ROOT}/a",)), Allow()),
+        (Mode.SMART, True, Access(reads=(f"{ROOT}/.env",)), Ask(f"{ROOT}/.env looks like it holds credentials")),
+        (Mode.SMART, False, Access(command="ls", cwd=ROOT), Ask("")),  # there is no judge
         (Mode.CHAT, True, Access(reads=(f"{ROOT}/a",)), Deny(CHAT)),
         (Mode.CHAT, False, Access(), Deny(CHAT)),
     ],
@@ -50,12 +49,13 @@ async def test_what_the_mode_says(mode, read_only, access, said):
 LIST = Access(command="git status", cwd=ROOT)
 
 
-@pytest.mark.parametrize("mode", [Mode.APPROVE, Mode.AUTO])
+@pytest.mark.parametrize("mode", [Mode.APPROVE, Mode.SMART, Mode.AUTO])
 async def test_a_stored_answer_comes_before_the_mode(mode):
-    allow, reject = (Rule(ROOT, "tool(git status)", effect) for effect in RuleEffect)
-    assert await verdict(LIST, mode=mode, rules=[allow]) == Allow()
-    assert isinstance(await verdict(LIST, mode=mode, rules=[reject]), Deny)
-    assert isinstance(await verdict(LIST, mode=mode, rules=[allow, reject]), Deny)
+    allow, reject = (Rule(ROOT, "tool(git status)", e) for e in (RuleEffect.ALLOW, RuleEffect.REJECT))
+    assert await verdict(LIST, mode=mode, rules=[allow]) == Allow(rule="tool(git status)")
+    said = Deny("not run: the user chose to always reject this call", rule="tool(git status)")
+    assert await verdict(LIST, mode=mode, rules=[reject]) == said
+    assert await verdict(LIST, mode=mode, rules=[allow, reject]) == said
 
 
 async def test_a_stored_answer_opens_nothing_in_chat_mode():
@@ -89,30 +89,3 @@ def test_the_first_path_outside_is_named():
     assert outside_roots(access, ("/a", "/b")) == "/c/x"
     assert outside_roots(access, ("/",)) == ""
     assert outside_roots(Access(), ()) == ""
-
-
-# ---------------------------------------------------------------- rules
-
-
-def test_a_rule_names_the_command_the_files_or_the_input():
-    assert pattern(CALL, Access(reads=("/a",), command="ls /a")) == "tool(ls /a)"
-    assert pattern(CALL, Access(reads=("/a", "/b"), writes=("/a",))) == "tool(/a, /b)"
-    assert pattern(CALL, Access()) == 'tool({"a": "é", "b": 1})'
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "git status; rm x",
-        "git status && rm x",
-        "git status | sh",
-        "git status\nrm x",
-        "git status & rm x",
-        "git  status",
-    ],
-)
-def test_a_rule_for_one_command_says_nothing_of_another(line):
-    """X01"""
-    rules = [Rule(ROOT, "tool(git status)", RuleEffect.ALLOW)]
-    assert matching(rules, CALL, Access(command=line)) is None
-    assert matching(rules, CALL, LIST) is RuleEffect.ALLOW

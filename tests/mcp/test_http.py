@@ -62,7 +62,7 @@ def http():
 
 async def test_tools_of_an_http_server(open_room, http, said):
     made = await open_room(HttpServer("web", http.url, TOKEN))
-    assert made.names() == ["web_add", "web_big", "web_die", "web_slow"]
+    assert made.names() == ["mcp_read_resource", "web_add", "web_big", "web_die", "web_slow"]
     assert said(await made.call("web_add", a=2, b=3)) == "5"
     assert said(await made.call("web_big")).startswith("BBB")
     outcome = await made.call("web_add", a="no", b=3)

@@ -66,7 +66,7 @@ def prompt(*blocks):
         (
             acp.NewSessionRequest,
             {"cwd": "/", "mcpServers": [{"type": "carrier-pigeon"}]},
-            'mcpServers[0].type: expected one of "http", "sse", "stdio", got "carrier-pigeon"',
+            'mcpServers[0].type: expected one of "http", "sse", "acp", "stdio", got "carrier-pigeon"',
         ),
         (acp.NewSessionRequest, {"cwd": "/", "mcpServers": {}}, "mcpServers: expected an array, got object"),
         (

@@ -242,7 +242,9 @@ async def test_a_finished_result_is_kept_although_its_turn_is_cancelled_while_it
         running = collect(k.session.submit([Text("hi")]))
         await asyncio.wait_for(caught.wait(), SOON)
         events = await check_ended(k, running)
-        assert sorted(shown_results(events)) == [CANCELLED_EARLY, "ping"]
+        cancelled, kept = sorted(shown_results(events))
+        assert kept == "ping"
+        assert cancelled in (CANCELLED_CALL, CANCELLED_EARLY)  # it may have begun by then
 
 
 async def test_an_idle_cancel_is_nothing_and_neither_is_a_second_one(tmp_path):

@@ -9,7 +9,7 @@ from quillback.core.message import ToolUse
 from quillback.core.ports import Access, Choice, Inspection, Mode, Rule, RuleEffect
 from quillback.core.verdict import Allow, Ask, Deny
 from quillback.inspectors import chain
-from quillback.session.toolrunner import REJECTED
+from quillback.session.permits import REJECTED
 from support.fakes import FakeTool, Gate
 from support.replies import call, reply, say, spec
 from support.session_kit import completed, kit
@@ -49,7 +49,7 @@ async def test_the_reasons_of_a_denial_are_the_models_and_nobody_is_asked(tmp_pa
     said = [Says(Ask("odd")), Says(Deny("it deletes things")), Says(Deny("it is far away"))]
     async with kit(tmp_path, reply(call("ping")), DONE, inspectors=said) as k:
         assert completed(await k.play()).text == "done"
-        assert k.results() == ["it deletes things; it is far away"]
+        assert k.results() == ["not run: it deletes things; it is far away; odd"]
         assert k.editor.asks == []
 
 

@@ -8,7 +8,7 @@ from quillback.core.event import StopReason, ToolStarted
 from quillback.core.message import Diff, Location, Text
 from quillback.core.ports import Access, Choice, EditorError, Mode, Rule, RuleEffect, StoreError
 from quillback.inspectors.permission import CHAT
-from quillback.session.toolrunner import REJECTED
+from quillback.session.permits import REJECTED
 from support.fakes import FakeTool, Gate, Run, outcome, until
 from support.replies import call, reply, say, spec
 from support.session_kit import collect, completed, kit

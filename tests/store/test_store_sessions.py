@@ -9,6 +9,7 @@ from attrs import evolve
 from quillback.core.message import Text
 from quillback.core.model import Thinking
 from quillback.core.ports import Mode, Rule, RuleEffect, SessionBusyError, Store, StoreError
+from quillback.store.migrations import MIGRATIONS
 from support.stores import message, new_store, opened, query, record, said, streaming
 
 pytestmark = pytest.mark.anyio
@@ -43,7 +44,7 @@ async def test_the_connection_is_set_up(path: Path) -> None:
         await store.open()
         await store.open()
         assert query(path, "PRAGMA journal_mode") == [("wal",)]
-        assert query(path, "PRAGMA user_version") == [(1,)]
+        assert query(path, "PRAGMA user_version") == [(len(MIGRATIONS),)]
 
 
 async def test_a_session_comes_back(path: Path) -> None:

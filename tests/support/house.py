@@ -36,9 +36,12 @@ PARTS: dict[str, frozenset[str] | None] = {
     "hooks": CORE,
     "edge": CORE | {"session"},
     "config": CORE,
+    "trust": CORE | {"config"},
+    "project": CORE | {"session", "trust"},
+    "toolboxes": CORE | {"config", "mcp", "project", "session", "tools", "trust"},
     "credentials": CORE | {"config"},
     "models": CORE | {"config", "credentials", "providers"},
-    "cli": CORE | {"session", "config", "credentials", "models", "app", "edge"},
+    "cli": CORE | {"session", "config", "credentials", "models", "app", "edge", "project", "trust"},
     "app": ANYTHING,
     "__main__": ANYTHING,
 }

@@ -1,8 +1,8 @@
 """A stdio MCP server that does what tests need, run as a program: `mcp_server.py MODE [LOG]`.
 
 Modes: `tools` has a tool for each behaviour; `hang` never answers; `exit` ends at once; `names` and `schemas` list odd
-tools; `once` starts one time only; `modern` knows only the revision without a handshake. LOG gets a line of JSON for
-each start, call and cancel.
+tools; `once` starts one time only; `modern` knows only the revision without a handshake; `rich` has resources and
+instructions as well. LOG gets a line of JSON for each start, call and cancel.
 """
 
 import json
@@ -22,6 +22,8 @@ ODD_BLOCKS = [
     {"type": "resource", "resource": {"uri": "memo://1", "text": "a memo"}},
     "loose text",
 ]
+FORM = {"type": "object", "properties": {"colour": {"type": "string"}}, "required": ["colour"]}
+RESOURCES = [{"uri": "memo://1", "name": "first memo"}, {"name": "no address"}, 7, {"uri": "memo://2"}]
 SCHEMAS = {
     "untyped": {"properties": {"q": {"type": "string"}}},
     "choice": {"oneOf": [{"type": "object", "properties": {"a": {}}, "required": ["a"]}, {"type": "object"}]},
@@ -37,6 +39,7 @@ class Server:
         self.log = Path(log) if log else None
         self.extra: list[str] = []
         self.open: dict[str, object] = {}
+        self.params: dict = {}
 
     def note(self, **what: object) -> None:
         if self.log:
@@ -66,14 +69,26 @@ class Server:
 
     def handle(self, message: dict) -> None:
         method, number, params = message.get("method"), message.get("id"), message.get("params") or {}
+        self.params = params
         match method:
             case "initialize" if self.mode == "modern":
                 self.send(id=number, error={"code": -32022, "message": "no", "data": {"supported": ["2026-07-28"]}})
             case "initialize":
                 version = params["protocolVersion"]
-                offers = {"tools": {"listChanged": True}}
+                self.note(offered=params["capabilities"])
+                offers = {"tools": {"listChanged": True}, **({"resources": {}} if self.mode == "rich" else {})}
                 about = {"name": "test", "version": "1"}
-                self.send(id=number, result={"protocolVersion": version, "capabilities": offers, "serverInfo": about})
+                more = {"instructions": "Echo before you die."} if self.mode == "rich" else {}
+                result = {"protocolVersion": version, "capabilities": offers, "serverInfo": about, **more}
+                self.send(id=number, result=result)
+            case None if number == "question":
+                self.say(self.open.pop("asking"), json.dumps(message.get("result") or message.get("error")))
+            case "resources/list":
+                self.send(id=number, result={"resources": RESOURCES})
+            case "resources/read":
+                self.note(read=params["uri"])
+                contents = [{"uri": params["uri"], "text": f"what {params['uri']} says"}, {"uri": "memo://odd"}]
+                self.send(id=number, result={"contents": contents})
             case "server/discover" if self.mode == "modern":
                 offers = {"tools": {"listChanged": True}}
                 self.send(id=number, result=fresh(supportedVersions=["2026-07-28"], capabilities=offers))
@@ -138,6 +153,19 @@ class Server:
 
     def do_refuse(self, number: object, _: dict, __: dict) -> None:
         self.send(id=number, error={"code": -32000, "message": f"not with {os.environ.get('API_KEY')}"})
+
+    def do_ask(self, number: object, _: dict, __: dict) -> None:
+        params = {"message": "Which colour?", "requestedSchema": FORM, "mode": "form"}
+        if self.mode != "modern":
+            self.open["asking"] = number
+            self.send(id="question", method="elicitation/create", params=params)
+        elif "inputResponses" in self.params:
+            self.say(number, json.dumps([self.params["requestState"], self.params["inputResponses"]["a"]]))
+        else:
+            asked = {"a": {"method": "elicitation/create", "params": params}}
+            self.send(
+                id=number, result=fresh(inputRequests=asked, requestState="s1") | {"resultType": "input_required"}
+            )
 
     def do_env(self, number: object, _: dict, __: dict) -> None:
         self.say(number, json.dumps(dict(os.environ)))

@@ -23,10 +23,11 @@ from quillback.core.ports import (
     Mode,
     Store,
 )
-from quillback.core.verdict import Verdict
 from quillback.inspectors.chain import inspect
 from quillback.inspectors.permission import PermissionInspector
+from quillback.inspectors.permission_rules import narrowest
 from quillback.session.ids import IdSource
+from quillback.session.permits import Inspected
 from quillback.session.pipe import EventPipe
 from quillback.session.registry import Defaults, Sessions
 from quillback.session.services import Policy, Services, ToolboxRequest
@@ -116,8 +117,8 @@ async def kit(
         boxes.append(FakeToolbox(known.values(), request.notice))
         return boxes[-1]
 
-    async def verdict(inspection: Inspection) -> Verdict:
-        return (await inspect(inspection, chain))[0]
+    async def verdict(inspection: Inspection) -> Inspected:
+        return await inspect(inspection, chain)
 
     def model_of(name: str) -> Model:
         return evolve(MODEL, id=name)
@@ -131,6 +132,7 @@ async def kit(
         toolbox=toolbox,
         system=lambda record: f"You work in {record.cwd}.",
         inspect=verdict,
+        rule=narrowest,
         new_id=IdSource(),
         now=partial(random.randrange, 10**12, 2 * 10**12),  # times never order anything
         jitter=lambda: 0.0,

@@ -23,6 +23,7 @@ from quillback.core.ports import (
 )
 from quillback.tools.context import ToolContext
 from quillback.tools.registry import build_toolbox
+from quillback.tools.sandbox import Sandbox
 
 
 @define
@@ -103,6 +104,8 @@ class Room:
     editor: FakeEditor = field(factory=FakeEditor)
     shell_in_editor: bool = False
     secret_env: frozenset[str] = frozenset()
+    sandbox: Sandbox | None = None
+    more_roots: tuple[Path, ...] = ()
     context: ToolContext = field(init=False)
     toolbox: Toolbox = field(init=False)
     progress: list[ToolProgress] = field(factory=list)
@@ -121,12 +124,13 @@ class Room:
         self.context = ToolContext(
             session_id="s1",
             cwd=cwd or self.workspace,
-            roots=((cwd or self.workspace).resolve(),),
+            roots=((cwd or self.workspace).resolve(), *self.more_roots),
             editor=self.editor,
             known={},
             outputs=self.home / "outputs",
             shell_in_editor=self.shell_in_editor,
             secret_env=self.secret_env,
+            sandbox=self.sandbox,
         )
         self.toolbox = build_toolbox(self.context)
 

@@ -168,6 +168,7 @@ async def test_specs_keep_to_the_rules(room: Room):
         "glob",
         "list_dir",
         "todo_write",
+        "ask_user",
     }
     await room.toolbox.ready()
 

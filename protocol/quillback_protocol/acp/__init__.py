@@ -85,6 +85,7 @@ from quillback_protocol.acp.initialize import SessionCapabilities as SessionCapa
 from quillback_protocol.acp.initialize import SessionConfigOptionsCapabilities as SessionConfigOptionsCapabilities
 from quillback_protocol.acp.mcp import HttpHeader as HttpHeader
 from quillback_protocol.acp.mcp import McpServer as McpServer
+from quillback_protocol.acp.mcp import McpServerAcp as McpServerAcp
 from quillback_protocol.acp.mcp import McpServerHttp as McpServerHttp
 from quillback_protocol.acp.mcp import McpServerSse as McpServerSse
 from quillback_protocol.acp.mcp import McpServerStdio as McpServerStdio

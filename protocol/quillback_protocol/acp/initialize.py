@@ -63,8 +63,11 @@ class PromptCapabilities(Base):
 
 @frozen
 class McpCapabilities(Base):
+    """`acp` is unstable."""
+
     http: bool = False
     sse: bool = False
+    acp: bool = False
 
 
 @frozen

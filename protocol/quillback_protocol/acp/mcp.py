@@ -35,4 +35,12 @@ class McpServerSse(Base):
     headers: tuple[HttpHeader, ...] = field(default=(), metadata=WRITTEN)
 
 
-McpServer = McpServerHttp | McpServerSse | McpServerStdio
+@frozen
+class McpServerAcp(Base):
+    """Unstable. A server inside the client; `server_id` is unique on the connection."""
+
+    name: str
+    server_id: str
+
+
+McpServer = McpServerHttp | McpServerSse | McpServerAcp | McpServerStdio

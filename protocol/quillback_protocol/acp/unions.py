@@ -77,7 +77,7 @@ TAGGED = (
     Tagged(
         mcp.McpServer,
         "type",
-        {"http": mcp.McpServerHttp, "sse": mcp.McpServerSse, "stdio": mcp.McpServerStdio},
+        {"http": mcp.McpServerHttp, "sse": mcp.McpServerSse, "acp": mcp.McpServerAcp, "stdio": mcp.McpServerStdio},
         untagged=mcp.McpServerStdio,
     ),
     Tagged(

@@ -9,6 +9,7 @@ from attrs import asdict
 from quillback import __version__
 from quillback.cli.clean import one_line
 from quillback.cli.doctor_checks import CHECKS, Check, State, reachable
+from quillback.cli.doctor_tools import mcp_servers, sandbox
 from quillback.cli.exits import DONE, FAILED
 from quillback.config import load_settings
 
@@ -18,7 +19,11 @@ MARKS = {State.OK: "  ", State.NOTE: "- ", State.BAD: "! "}
 def doctor(options: Namespace) -> int:
     """0 if Quillback can be used as it is configured, 1 if something must be done first."""
     settings = load_settings(os.environ)
-    checks = [check for look in CHECKS + ((reachable,) if options.online else ()) for check in look(settings)]
+    checks = [
+        check
+        for look in (*CHECKS, sandbox, mcp_servers, *((reachable,) if options.online else ()))
+        for check in look(settings)
+    ]
     bad = [check for check in checks if check.state is State.BAD]
     if options.json:
         whole = {"version": __version__, "usable": not bad, "checks": [asdict(check) for check in checks]}

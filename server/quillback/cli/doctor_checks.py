@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from attrs import fields, frozen
 
 from quillback import __version__
-from quillback.app import database_health, service_answer
+from quillback.app import database_health, inspector_problems, rule_problems, service_answer
 from quillback.config import Settings
 from quillback.core.model import ProviderError
 from quillback.credentials import CredentialsError, keyring_backend, resolve_api_key
@@ -66,7 +66,7 @@ def home(settings: Settings) -> Iterator[Check]:
 
 def config(settings: Settings) -> Iterator[Check]:
     file = settings.config_file
-    problems = (*settings.problems, *Models(settings).problems)
+    problems = (*settings.problems, *Models(settings).problems, *rule_problems(settings))
     if not problems:
         yield Check("config", State.OK, f"{file}{'' if file.exists() else ' (not there; it need not be)'}")
     for problem in problems:
@@ -79,7 +79,7 @@ def configured(settings: Settings) -> Iterator[Check]:
         source = settings.sources.get(field.name, "")
         if field.name in ALWAYS_SHOWN or (source and field.name not in PRIVATE):
             value = getattr(settings, field.name) or (Models(settings).default if field.name == "model" else "")
-            shown = ", ".join(sorted(value)) if isinstance(value, frozenset) else str(value)
+            shown = ", ".join(sorted(value)) if isinstance(value, frozenset | tuple) else str(value)
             yield Check(field.name, State.OK, f"{shown} ({source or 'default'})")
 
 
@@ -141,7 +141,15 @@ def programs(settings: Settings) -> Iterator[Check]:
     backend = keyring_backend()
     advice = "" if backend else "`quillback login` needs one; ANTHROPIC_API_KEY and api_key_command do not"
     yield Check("keyring", State.OK if backend else State.NOTE, backend or "none", advice)
-    yield Check("sandbox", State.OK, "off: commands run with your rights")
+
+
+def inspectors(settings: Settings) -> Iterator[Check]:
+    """What looks at calls besides what always does."""
+    if settings.adversary.exists():
+        yield Check("adversary", State.OK, f"on: {settings.adversary}")
+    for problem in inspector_problems():
+        advice = "until it is mended or uninstalled every call is asked about"
+        yield Check("inspectors", State.BAD, problem, advice)
 
 
 def editor(settings: Settings) -> Iterator[Check]:
@@ -164,5 +172,6 @@ CHECKS: tuple[Callable[[Settings], Iterator[Check]], ...] = (
     credentials,
     service,
     programs,
+    inspectors,
     editor,
 )

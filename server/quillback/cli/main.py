@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, NoReturn
 from quillback import __version__
 from quillback.cli.exits import CANCELLED, DONE, FAILED, USAGE, CliError, complain
 
-MODES = ("approve", "auto", "chat")
+MODES = ("approve", "smart", "auto", "chat")
 THINKING = ("off", "low", "medium", "high")
 FORMATS = ("markdown", "json")
 
@@ -90,12 +90,25 @@ _RULES = {
 COMMANDS = {
     "run": Command("one turn in the terminal", "run_command:run", _RUN),
     "sessions": Command("list, show, export or delete stored sessions", children=_SESSIONS),
+    "audit": Command(
+        "what was decided about a session's tool calls, by whom and why", "audit_command:audit", (_ID, _JSON)
+    ),
     "rules": Command("list or take back stored answers to permission questions", children=_RULES),
     "models": Command("the models there are, with window and price", "models_command:models", (_JSON,)),
     "doctor": Command(
         "what is configured, what is missing, what to do",
         "doctor:doctor",
         (_option("--online", action="store_true", help="see whether the model service can be reached"), _JSON),
+    ),
+    "trust": Command(
+        "let a directory's own settings have an effect",
+        "trust_command:trust",
+        (
+            _option("directory", nargs="?", metavar="DIR", help="the project (default: the current directory)"),
+            _option("--list", action="store_true", help="the directories that are trusted"),
+            _option("--revoke", action="store_true", help="trust it no longer"),
+            _option("--yes", action="store_true", help="do not ask"),
+        ),
     ),
     "login": Command(
         "keep an API key in the system's keyring",

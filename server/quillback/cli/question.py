@@ -1,5 +1,7 @@
 """A permission question as a person reads it: what would be done, why it is asked, and the keys that answer."""
 
+from collections.abc import Mapping
+
 from quillback.cli.clean import one_line
 from quillback.cli.screen import Screen
 from quillback.cli.tool_lines import call_input, title, write_diffs
@@ -22,6 +24,8 @@ WORDS = {
     Choice.CANCELLED: "cancelled",
 }
 PROMPT = "Run it? y = once, a = always, n = no, d = never (deny always): "
+ONCE = {key: KEYS[key] for key in "yn"}
+PROMPT_ONCE = "Run it? y = once, n = no: "
 RULE = 100
 
 
@@ -38,17 +42,26 @@ def write_question(screen: Screen, ask: PermissionAsk, cwd: str) -> None:
             screen.line(f"    {line}", "cyan")
 
 
+def keys(ask: PermissionAsk) -> Mapping[str, Choice]:
+    """The keys that answer a question."""
+    return KEYS if ask.rule else ONCE
+
+
 def write_keys(screen: Screen, ask: PermissionAsk) -> None:
     """The line that waits for a key."""
     if ask.rule:
         screen.line(f"  always and never would be stored for {one_line(ask.rule, RULE)}", "dim")
-    screen.write(PROMPT, "bold")
+    screen.write(_prompt(ask), "bold")
 
 
-def write_keys_again(screen: Screen) -> None:
+def write_keys_again(screen: Screen, ask: PermissionAsk) -> None:
     """After a key that is none of them."""
     screen.line()
-    screen.write(PROMPT, "bold")
+    screen.write(_prompt(ask), "bold")
+
+
+def _prompt(ask: PermissionAsk) -> str:
+    return PROMPT if ask.rule else PROMPT_ONCE
 
 
 def write_answer(screen: Screen, choice: Choice, note: str) -> None:

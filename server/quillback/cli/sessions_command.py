@@ -92,13 +92,14 @@ def _time(ms: int) -> str:
 
 async def _stored(settings: Settings, piece: str) -> tuple[SessionRecord, list[Message]]:
     """What is stored of a session by now, read without becoming its owner. Raises CliError."""
-    async with _existing(settings) as app:
+    async with existing(settings) as app:
         record = await find(app.store, piece)
         return record, await app.store.messages(record.id)
 
 
 @asynccontextmanager
-async def _existing(settings: Settings) -> AsyncIterator[App]:
+async def existing(settings: Settings) -> AsyncIterator[App]:
+    """The parts of the program, where something is stored already. Raises CliError."""
     if not settings.database.exists():
         raise CliError(f"nothing is stored yet: there is no {settings.database}", USAGE)
     async with opened(settings) as app:
@@ -138,7 +139,7 @@ def delete(options: Namespace) -> int:
 
 
 async def _found(settings: Settings, piece: str) -> SessionRecord:
-    async with _existing(settings) as app:
+    async with existing(settings) as app:
         return await find(app.store, piece)
 
 

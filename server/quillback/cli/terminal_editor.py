@@ -1,16 +1,26 @@
 """The terminal as the session's editor: it has no files and terminals to offer, but a person to ask."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from typing import NoReturn
 
 from attrs import define, frozen
 
 from quillback.cli.keyboard import Keyboard
-from quillback.cli.question import KEYS, NO_MORE, write_answer, write_keys, write_keys_again, write_question
+from quillback.cli.question import NO_MORE, keys, write_answer, write_keys, write_keys_again, write_question
 from quillback.cli.screen import Screen
 from quillback.cli.view import View
-from quillback.core.ports import Choice, EditorCapabilities, EditorError, PermissionAsk, TerminalOutput
+from quillback.core.frontend import FrontendAnswer, FrontendTool
+from quillback.core.message import JsonObject
+from quillback.core.ports import (
+    Choice,
+    EditorCapabilities,
+    EditorError,
+    FormAnswer,
+    PermissionAsk,
+    TerminalOutput,
+    ToolProgress,
+)
 from quillback.session.pipe import EventPipe
 
 
@@ -51,15 +61,16 @@ class Person:
         with self.keyboard.listening():
             write_keys(self.screen, ask)
             await self.screen.flush()
-            while (key := await self.keyboard.key()) not in KEYS:
+            choices = keys(ask)
+            while (key := await self.keyboard.key()) not in choices:
                 if not key:
                     return GONE
                 if key == NO_MORE:
                     self.no_more = True
                     return NO_TO_ALL
-                write_keys_again(self.screen)
+                write_keys_again(self.screen, ask)
                 await self.screen.flush()
-        return Fixed(KEYS[key], "")
+        return Fixed(choices[key], "")
 
 
 class TerminalEditor:
@@ -108,6 +119,25 @@ class TerminalEditor:
 
     # ------------------------------------------------------------ not offered
 
+    async def ask_user(self, session_id: str, call_id: str, question: str, choices: Sequence[str]) -> str | None:
+        _not_offered()
+
+    async def ask_form(self, session_id: str, message: str, fields: JsonObject) -> FormAnswer:
+        _not_offered()
+
+    async def mcp_request(
+        self, server_id: str, method: str, params: JsonObject, heard: Callable[[str, JsonObject], None]
+    ) -> JsonObject:
+        _not_offered()
+
+    def frontend_tools(self, session_id: str) -> Sequence[FrontendTool]:
+        return ()
+
+    def call_tool(
+        self, session_id: str, call_id: str, message_id: str, name: str, arguments: JsonObject
+    ) -> AsyncGenerator[ToolProgress | FrontendAnswer, None]:
+        _not_offered()
+
     async def read_text(self, session_id: str, path: str) -> str:
         _not_offered()
 
@@ -130,4 +160,4 @@ class TerminalEditor:
 
 
 def _not_offered() -> NoReturn:
-    raise EditorError("a terminal offers no files and no terminals")
+    raise EditorError("the command line does not offer this")

@@ -11,12 +11,13 @@ class Calls:
     def __init__(self, due: tuple[ToolUse, ...], tools: Mapping[str, ToolSpec], repetition: Repetition) -> None:
         self.to_run: tuple[ToolUse, ...] = ()
         self.stop_turn = False
+        self.say = ""
         self._due = due
         self._open = {call.id: call for call in due}
         self._tools = tools
         self._repetition = repetition
         self._answered: dict[str, ToolResult] = {}
-        self._refused: set[str] = set()
+        self.refused: list[tuple[ToolUse, str]] = []  # one repetition too many, and why
         self.begun: set[str] = set()
 
     def start(self) -> list[ToolResult]:
@@ -28,7 +29,7 @@ class Calls:
             if not problem:
                 problem = self._repetition.refusal(call, polling=self._polling(call))
                 if problem:
-                    self._refused.add(call.id)
+                    self.refused.append((call, problem))
             if problem:
                 results.append(error_result(call, problem))
             else:
@@ -48,9 +49,10 @@ class Calls:
 
     def repeats(self) -> str:
         """Close the step: the titles of its calls when it was one of too many equal steps."""
+        refused = {call.id for call, _ in self.refused}
         for call in self._due:
-            refused = call.id in self._refused
-            self._repetition.record(call, self._answered[call.id], polling=self._polling(call), refused=refused)
+            result, polling = self._answered[call.id], self._polling(call)
+            self._repetition.record(call, result, polling=polling, refused=call.id in refused)
         if not self._repetition.end_step():
             return ""
         return ", ".join(dict.fromkeys(c.title or c.name for c in self._due))

@@ -24,4 +24,12 @@ class HttpServer:
     headers: Mapping[str, str] = field(factory=dict, repr=False)
 
 
-McpServer = StdioServer | HttpServer
+@frozen
+class AcpServer:
+    """A server inside the editor, reached over the editor's own connection; `server_id` is the editor's name for it."""
+
+    name: str
+    server_id: str
+
+
+McpServer = StdioServer | HttpServer | AcpServer

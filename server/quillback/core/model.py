@@ -61,7 +61,8 @@ class ToolSpec:
     """A tool as the model and the editor know it. `input_schema` is a JSON schema of type object.
 
     `describe` is pure, tolerates any JSON object and may be called before the input was validated.
-    `polling` tools may repeat an identical call without it counting as a repetition.
+    `polling` tools may repeat an identical call without it counting as a repetition. `frontend` tools are carried out
+    by the editor, which decides about them itself.
     """
 
     name: str
@@ -71,6 +72,7 @@ class ToolSpec:
     describe: Callable[[JsonObject], Sketch]
     read_only: bool = False
     polling: bool = False
+    frontend: bool = False
 
 
 @frozen

@@ -3,13 +3,15 @@
 `providers` implement `Provider`, `tools` `Tool`, `inspectors` `Inspector`, `store` `Store`, `edge` `Editor`.
 """
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Protocol
 
 from attrs import frozen
 
+from quillback.core.audit import AuditRecord
 from quillback.core.event import Grown
+from quillback.core.frontend import FrontendAnswer, FrontendTool
 from quillback.core.message import (
     FileSeen,
     JsonObject,
@@ -21,7 +23,10 @@ from quillback.core.message import (
     ToolUse,
 )
 from quillback.core.model import ModelRequest, ProviderEvent, Thinking, ToolSpec
-from quillback.core.verdict import Verdict
+from quillback.core.rules import Mode as Mode
+from quillback.core.rules import Rule as Rule
+from quillback.core.rules import RuleEffect as RuleEffect
+from quillback.core.verdict import ALLOW, Verdict
 
 
 class Provider(Protocol):
@@ -48,13 +53,14 @@ class ToolError(Exception):
 class Access:
     """What a call will touch, for inspectors: real absolute paths, and the command line if there is one.
 
-    `cwd` is where the command runs.
+    `cwd` is where the command runs. `escalation` says why the call is not confined although a sandbox is configured.
     """
 
     reads: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()
     command: str = ""
     cwd: str = ""
+    escalation: str = ""
 
 
 @frozen
@@ -66,7 +72,10 @@ class ToolProgress:
 
 @frozen
 class ToolOutcome:
-    """The end of a call. See `ToolResult` for the fields; `stop_turn` ends the turn after this step."""
+    """The end of a call. See `ToolResult` for the fields; `stop_turn` ends the turn after this step.
+
+    `say` is then shown to the user as the turn's last message.
+    """
 
     content: tuple[ResultPart, ...]
     is_error: bool = False
@@ -76,6 +85,7 @@ class ToolOutcome:
     plan: tuple[PlanEntry, ...] | None = None
     seen: tuple[FileSeen, ...] = ()
     stop_turn: bool = False
+    say: str = ""
 
 
 class PreparedCall(Protocol):
@@ -146,7 +156,8 @@ class Choice(StrEnum):
 
 @frozen
 class PermissionAsk:
-    """`rule` is what allow_always or reject_always would store, for the option's label."""
+    """`rule` is what allow_always or reject_always would store, for the option's label; where it is empty nothing
+    lasting can be answered, and only allow_once and reject_once are offered."""
 
     call: ToolUse
     shown: tuple[Shown, ...]
@@ -160,6 +171,7 @@ class EditorCapabilities:
     read_text: bool = False
     write_text: bool = False
     terminal: bool = False
+    questions: bool = False
 
 
 @frozen
@@ -171,6 +183,14 @@ class TerminalOutput:
     finished: bool
     exit_code: int | None = None
     signal: str = ""
+
+
+@frozen
+class FormAnswer:
+    """What the user did with a form: `action` is accept, decline or cancel; `content` has its fields."""
+
+    action: str
+    content: JsonObject
 
 
 class EditorError(Exception):
@@ -191,6 +211,42 @@ class Editor(Protocol):
     def capabilities(self) -> EditorCapabilities: ...
 
     async def ask_permission(self, session_id: str, ask: PermissionAsk) -> Choice: ...
+
+    async def ask_user(self, session_id: str, call_id: str, question: str, choices: Sequence[str]) -> str | None:
+        """The user's answer, one of `choices` if there are any; None when they do not answer. Raises EditorError.
+
+        `call_id` is empty where no tool call is the cause.
+        """
+        ...
+
+    async def ask_form(self, session_id: str, message: str, fields: JsonObject) -> FormAnswer:
+        """Have the user fill in a form for somebody else; `fields` is a flat JSON schema of type object.
+
+        Called only where questions are offered. Raises EditorError, also for fields that no form can have.
+        """
+        ...
+
+    async def mcp_request(
+        self, server_id: str, method: str, params: JsonObject, heard: Callable[[str, JsonObject], None]
+    ) -> JsonObject:
+        """A request to an MCP server in the editor; `heard` gets the notifications (method, params) that belong to it.
+
+        Raises EditorError, with the server's own error code where it answered with an error.
+        """
+        ...
+
+    def frontend_tools(self, session_id: str) -> Sequence[FrontendTool]:
+        """The tools that the editor offers to this session now."""
+        ...
+
+    def call_tool(
+        self, session_id: str, call_id: str, message_id: str, name: str, arguments: JsonObject
+    ) -> AsyncGenerator[ToolProgress | FrontendAnswer, None]:
+        """Have the editor run one of its tools: any progress, then its answer. Raises EditorError.
+
+        Cancelling it withdraws the request; it ends by answer, cancel, disconnect, or the configured time limit.
+        """
+        ...
 
     async def read_text(self, session_id: str, path: str) -> str:
         """The whole text of a file as the editor has it, unsaved changes included. Raises EditorError."""
@@ -214,31 +270,13 @@ class Editor(Protocol):
 # ---------------------------------------------------------------- inspectors
 
 
-class Mode(StrEnum):
-    """How much the agent may do without asking."""
-
-    APPROVE = "approve"
-    AUTO = "auto"
-    CHAT = "chat"
-
-
-class RuleEffect(StrEnum):
-    ALLOW = "allow"
-    REJECT = "reject"
-
-
-@frozen
-class Rule:
-    """A stored answer: `pattern` is `tool(argument)`, exact. It holds for sessions whose cwd is `root`."""
-
-    root: str
-    pattern: str
-    effect: RuleEffect
-
-
 @frozen
 class Inspection:
-    """What inspectors judge: a call and what it will touch, in which mode and inside which roots (real paths)."""
+    """What inspectors judge: a call and what it will touch, in which mode and inside which roots (real paths).
+
+    The first of `roots` is the session's directory. `rules` are the answers stored for it. `task` is the text of the
+    session's first prompt, `said` that of its last four. `so_far` is the verdict of the inspectors that came before.
+    """
 
     session_id: str
     call: ToolUse
@@ -247,13 +285,18 @@ class Inspection:
     mode: Mode
     roots: tuple[str, ...]
     rules: tuple[Rule, ...]
+    task: str = ""
+    said: tuple[str, ...] = ()
+    so_far: Verdict = ALLOW
 
 
 class Inspector(Protocol):
     @property
     def name(self) -> str: ...
 
-    async def inspect(self, inspection: Inspection) -> Verdict: ...
+    async def inspect(self, inspection: Inspection) -> Verdict:
+        """What it says of the call. An error, or no answer for 30 seconds, counts as Ask."""
+        ...
 
 
 # ---------------------------------------------------------------- store
@@ -284,7 +327,7 @@ class SessionBusyError(StoreError):
 
 
 class Store(Protocol):
-    """Sessions on disk. `put`, `journal` and `drop` only enqueue, in order; `flush` waits until all of it is durable.
+    """Sessions on disk. `put`, `journal`, `drop` and `audit` only enqueue, in order; `flush` waits for all of it.
 
     What could not be written stays enqueued and is tried again by the next flush.
     """
@@ -338,6 +381,14 @@ class Store(Protocol):
 
     async def delete_rule(self, number: int) -> bool:
         """False if no rule has the number."""
+        ...
+
+    def audit(self, record: AuditRecord) -> None:
+        """Enqueue a decision. It goes with its session."""
+        ...
+
+    async def audits(self, session_id: str) -> list[AuditRecord]:
+        """The decisions of a session in the order in which they were made."""
         ...
 
     async def close(self) -> None: ...

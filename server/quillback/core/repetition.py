@@ -1,6 +1,7 @@
-"""Notices a model that does the same thing again and again, and says so.
+"""Notices a model that does the same thing again and again, and says so. Counts start anew with each prompt.
 
-Counts start anew with each prompt.
+This is the fifth inspector. It lives in the core because it needs the results of the turn, and because it holds for the
+editor's tools too, which no other inspector looks at. What it refuses is in the audit under the name `repetition`.
 """
 
 import hashlib

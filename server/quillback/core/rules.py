@@ -1,25 +1,64 @@
-"""Stored answers to permission questions: how a call is named in a rule, and which rule speaks of a call."""
+"""Modes, permission rules, and the language of rules: `tool` for all its calls, `tool(argument)` for some.
 
-import json
-from collections.abc import Iterable
+What an argument means is up to the inspectors: `shell(git log:*)` a command, `edit_file(src/**)` a path below the
+session's directory.
+"""
 
-from quillback.core.message import ToolUse
-from quillback.core.ports import Access, Rule, RuleEffect
+import re
+from enum import StrEnum
+from functools import lru_cache
 
+from attrs import frozen
 
-def pattern(call: ToolUse, access: Access) -> str:
-    """The narrowest rule for a call: its whole command line, its very files, or its whole input."""
-    if access.command:
-        return f"{call.name}({access.command})"
-    paths = dict.fromkeys((*access.reads, *access.writes))
-    argument = ", ".join(paths) if paths else json.dumps(call.input, sort_keys=True, ensure_ascii=False)
-    return f"{call.name}({argument})"
+_RULE = re.compile(r"([A-Za-z0-9_.-]+)(?:\((.*)\))?", re.DOTALL)
+EXAMPLES = "'shell(git log:*)', 'edit_file(src/**)' or 'read_file'"
 
 
-def matching(rules: Iterable[Rule], call: ToolUse, access: Access) -> RuleEffect | None:
-    """What the stored rules say of a call; a rejection wins."""
-    wanted = pattern(call, access)
-    effects = {r.effect for r in rules if r.pattern == wanted}
-    if RuleEffect.REJECT in effects:
-        return RuleEffect.REJECT
-    return RuleEffect.ALLOW if effects else None
+class Mode(StrEnum):
+    """How much the agent may do without asking."""
+
+    APPROVE = "approve"
+    SMART = "smart"
+    AUTO = "auto"
+    CHAT = "chat"
+
+
+@frozen
+class Pattern:
+    """`argument` is None for a rule about every call of the tool."""
+
+    tool: str
+    argument: str | None = None
+
+
+@lru_cache(maxsize=1024)
+def parse_pattern(text: str) -> Pattern:
+    """Raises ValueError that says what is wrong."""
+    found = _RULE.fullmatch(text.strip())
+    if found is None:
+        raise ValueError(f"{text!r} is not a rule; write {EXAMPLES}")
+    argument = found[2]
+    if argument is not None and not argument.strip():
+        raise ValueError(f"{text!r} has nothing between its brackets; write {EXAMPLES}")
+    return Pattern(found[1], argument)
+
+
+class RuleEffect(StrEnum):
+    """ASK is for configured rules; an answer is one of the others."""
+
+    ALLOW = "allow"
+    REJECT = "reject"
+    ASK = "ask"
+
+
+@frozen
+class Rule:
+    """What the user said of some calls; `pattern` is in the language of this module.
+
+    A stored answer has the `root` it was given in, holds for sessions whose cwd that is, and means its pattern
+    literally. A rule of the configuration has an empty root, holds everywhere, and may have wild cards.
+    """
+
+    root: str
+    pattern: str
+    effect: RuleEffect

@@ -20,7 +20,7 @@ from quillback.core.event import (
     TurnCompleted,
     UsageChanged,
 )
-from quillback.core.message import Message, MessageState, Part, Role, Text, ToolResult, Usage
+from quillback.core.message import Message, MessageState, Part, Role, Text, ToolResult, ToolUse, Usage
 from quillback.core.model import Failure, ProviderError, ToolSpec
 from quillback.core.repair import INTERRUPTED
 from quillback.core.repetition import Repetition
@@ -93,6 +93,7 @@ class Turn:
         self._cost = 0.0
         self._last_run = ""
         self._completed: TurnCompleted | None = None
+        self.repeats: list[tuple[ToolUse, str]] = []  # the calls that it refused to repeat, and why
 
     @property
     def streaming(self) -> Message | None:
@@ -145,7 +146,7 @@ class Turn:
     def _begin(self, given: StepBegan) -> list[Event]:
         move(self.state, Signal.STEP_BEGAN)  # raises before anything is changed
         out: list[Event] = [self._append(message) for message in given.steers]
-        reached = self._limit(given.elapsed)
+        reached = self._setup.limits.reached(self._counts.steps, self._cost, given.elapsed)
         if reached:
             return [*out, *self._stop(Signal.LIMIT_REACHED, StopReason.MAX_TURN_REQUESTS, say=reached)]
         self._counts.steps += 1
@@ -154,16 +155,6 @@ class Turn:
         self._step = _Step(Calls((), tools, self._repetition), tools)
         self._go(Signal.STEP_BEGAN)
         return out
-
-    def _limit(self, elapsed: float) -> str:
-        limits = self._setup.limits
-        if self._counts.steps >= limits.max_steps:
-            return f"Stopped after {limits.max_steps} steps, the limit of one turn. Send another prompt to go on."
-        if limits.max_cost is not None and self._cost >= limits.max_cost:
-            return f"Stopped: this turn has cost ${self._cost:.4f}, and the limit is ${limits.max_cost:.4f}."
-        if limits.max_duration is not None and elapsed >= limits.max_duration:
-            return f"Stopped after {elapsed:.0f} seconds; the limit of one turn is {limits.max_duration:.0f}."
-        return ""
 
     def _open_attempt(self) -> Attempt:
         """The try at a reply that is due; its message is allocated here."""
@@ -288,13 +279,17 @@ class Turn:
     def _start_calls(self) -> list[Event]:
         self._go(Signal.REPLY_CALLED_TOOLS)
         out: list[Event] = [e for result in self._step.calls.start() for e in self._answer(result)]
+        self.repeats += self._step.calls.refused
         return out + self._calls_done()
 
     def _tool_finished(self, given: ToolFinished) -> list[Event]:
         if self.state is not State.RUNNING:
             return []
         out = self._answer(given.result)
-        self._step.calls.stop_turn |= given.stop_turn and bool(out)
+        if out and given.stop_turn:
+            self._step.calls.stop_turn = True
+            calls = self._step.calls
+            calls.say = "\n\n".join(filter(None, (calls.say, given.say)))
         return out + self._calls_done()
 
     def _answer(self, result: ToolResult) -> list[Event]:
@@ -320,7 +315,7 @@ class Turn:
             say = f"Stopped: the model kept repeating the same step ({repeating}) with the same result."
             return self._stop(Signal.CALLS_ENDED_TURN, StopReason.MAX_TURN_REQUESTS, say=say)
         if calls.stop_turn:
-            return self._finish(Signal.CALLS_ENDED_TURN, StopReason.END_TURN)
+            return self._stop(Signal.CALLS_ENDED_TURN, StopReason.END_TURN, say=calls.say)
         self._go(Signal.CALLS_ANSWERED)
         return []
 

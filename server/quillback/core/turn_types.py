@@ -19,6 +19,16 @@ class Limits:
     max_cost: float | None = None
     max_duration: float | None = None
 
+    def reached(self, steps: int, cost: float, elapsed: float) -> str:
+        """Which limit a turn has reached, in words for the user; empty for none."""
+        if steps >= self.max_steps:
+            return f"Stopped after {self.max_steps} steps, the limit of one turn. Send another prompt to go on."
+        if self.max_cost is not None and cost >= self.max_cost:
+            return f"Stopped: this turn has cost ${cost:.4f}, and the limit is ${self.max_cost:.4f}."
+        if self.max_duration is not None and elapsed >= self.max_duration:
+            return f"Stopped after {elapsed:.0f} seconds; the limit of one turn is {self.max_duration:.0f}."
+        return ""
+
 
 @frozen
 class Setup:
@@ -115,10 +125,11 @@ class ToolBegan:
 
 @frozen
 class ToolFinished:
-    """`stop_turn` says that nothing follows this step."""
+    """`stop_turn` says that nothing follows this step but `say`, shown to the user."""
 
     result: ToolResult
     stop_turn: bool = False
+    say: str = ""
 
 
 @frozen

@@ -2,25 +2,37 @@
 
 from collections.abc import Iterable
 
-from attrs import frozen
+from attrs import field, frozen
 
 
 @frozen
 class Allow:
-    pass
+    """`rule` is the user's rule that decided, if one did; `details` is what was found, for the audit only."""
+
+    rule: str = field(default="", kw_only=True)
+    details: tuple[str, ...] = field(default=(), kw_only=True)
 
 
 @frozen
 class Ask:
+    """`reason` completes the sentence "asked because"; the other fields are those of Allow."""
+
     reason: str
+    rule: str = field(default="", kw_only=True)
+    details: tuple[str, ...] = field(default=(), kw_only=True)
 
 
 @frozen
 class Deny:
+    """`reason` is for the model and the user; the other fields are those of Allow."""
+
     reason: str
+    rule: str = field(default="", kw_only=True)
+    details: tuple[str, ...] = field(default=(), kw_only=True)
 
 
 Verdict = Allow | Ask | Deny
+ALLOW = Allow()
 
 
 def merge(verdicts: Iterable[Verdict]) -> Verdict:

@@ -10,6 +10,7 @@ from quillback.core.mcp_server import McpServer
 from quillback.core.ports import StoreError
 from quillback.edge.convert import View, mcp_servers
 from quillback.edge.editor import AcpEditor
+from quillback.edge.frontend import declared_tools
 from quillback.session.pipe import EventPipe
 from quillback.session.registry import BadDirectoryError, Sessions, UnknownSessionError
 from quillback.session.session import ClosedError, Session
@@ -36,13 +37,20 @@ class Connection:
     problems: tuple[str, ...] = ()
     client: acp.ClientCapabilities = field(factory=acp.ClientCapabilities)
     message_ids: bool = False
+    mcp_over_acp: bool = False
     prompts: dict[int, tuple[Session, EventPipe]] = field(factory=dict)
     _replays: dict[str, asyncio.Event] = field(factory=dict, init=False)
 
     def offered(self, request: acp.InitializeRequest) -> None:
         """Take note of what the client can do."""
         self.client = request.client_capabilities
-        self.message_ids = client_declaration(request.client_capabilities.meta).message_ids
+        declaration = client_declaration(request.client_capabilities.meta)
+        self.message_ids = declaration.message_ids
+        self.mcp_over_acp = declaration.mcp_over_acp
+        tools, problems = declared_tools(declaration.frontend_tools)
+        for problem in problems:
+            log.warning("%s", problem)
+        self.editor.declare(tools)
         self.editor.offered(request.client_capabilities)
 
     @property
@@ -128,8 +136,11 @@ async def opened(session: Awaitable[Session]) -> Session:
         raise RpcError(INTERNAL_ERROR, str(error)) from None
 
 
-def servers_of(servers: Iterable[acp.McpServer]) -> tuple[McpServer, ...]:
+def servers_of(connection: Connection, servers: Iterable[acp.McpServer]) -> tuple[McpServer, ...]:
     """Raises RpcError -32602 for a transport that is not offered."""
+    servers = tuple(servers)
+    if not connection.mcp_over_acp and any(isinstance(s, acp.McpServerAcp) for s in servers):
+        raise RpcError(INVALID_PARAMS, "mcpServers: type acp was not declared in clientCapabilities")
     try:
         return mcp_servers(servers)
     except ValueError as error:

@@ -17,7 +17,7 @@ from quillback.core.event import (
     ToolStarted,
     UsageChanged,
 )
-from quillback.core.mcp_server import HttpServer, McpServer, StdioServer
+from quillback.core.mcp_server import AcpServer, HttpServer, McpServer, StdioServer
 from quillback.core.message import (
     Diff,
     Image,
@@ -84,6 +84,8 @@ def _mcp_server(server: acp.McpServer) -> McpServer:
             return StdioServer(name, command, args, {v.name: v.value for v in server.env})
         case acp.McpServerHttp(name=name, url=url):
             return HttpServer(name, url, {h.name: h.value for h in server.headers})
+        case acp.McpServerAcp(name=name, server_id=server_id):
+            return AcpServer(name, server_id)
         case acp.McpServerSse(name=name):
             raise ValueError(f"{name}: the sse transport is not supported; give the server as http or stdio")
 

@@ -2,13 +2,27 @@
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from typing import TypeVar
 
-from quillback.core.ports import Choice, EditorCapabilities, EditorError, PermissionAsk, TerminalOutput
+from quillback.core.frontend import FrontendAnswer, FrontendTool
+from quillback.core.message import JsonObject
+from quillback.core.ports import (
+    Choice,
+    EditorCapabilities,
+    EditorError,
+    FormAnswer,
+    PermissionAsk,
+    TerminalOutput,
+    ToolProgress,
+)
+from quillback.core.validate import check
 from quillback.edge.convert import contents, locations, raw_input
+from quillback.edge.frontend import FrontendCalls
+from quillback.edge.mcp_over_acp import McpMessages
 from quillback_protocol import acp
 from quillback_protocol.converter import structure
+from quillback_protocol.extensions import FRONTEND_CALL, MCP_MESSAGE, FrontendCallRequest, McpMessage
 from quillback_protocol.jsonrpc import REQUEST_CANCELLED, RpcError
 from quillback_protocol.outgoing import ConnectionClosedError, RemoteError
 from quillback_protocol.peer import Peer
@@ -20,19 +34,98 @@ T = TypeVar("T")
 
 
 class AcpEditor:
-    """Implements the Editor port over a Peer. `capabilities` are set when the client initializes."""
+    """Implements the Editor port over a Peer. `capabilities` are set when the client initializes.
 
-    def __init__(self, peer: Peer) -> None:
+    `frontend_seconds` limits a call of a frontend tool; None is no limit.
+    """
+
+    def __init__(self, peer: Peer, frontend_seconds: float | None = None) -> None:
         self._peer = peer
         self._capabilities = EditorCapabilities()
         self._background: set[asyncio.Task[None]] = set()
+        self._frontend_seconds = frontend_seconds
+        self._declared: tuple[FrontendTool, ...] = ()
+        self._session_tools: dict[str, tuple[FrontendTool, ...]] = {}
+        self.calls = FrontendCalls(self._call_frontend)
+        self.mcp = McpMessages(self._send_mcp)
 
     @property
     def capabilities(self) -> EditorCapabilities:
         return self._capabilities
 
     def offered(self, client: acp.ClientCapabilities) -> None:
-        self._capabilities = EditorCapabilities(client.fs.read_text_file, client.fs.write_text_file, client.terminal)
+        elicitation = client.elicitation
+        self._capabilities = EditorCapabilities(
+            read_text=client.fs.read_text_file,
+            write_text=client.fs.write_text_file,
+            terminal=client.terminal,
+            questions=elicitation is not None and elicitation.form is not None,
+        )
+
+    # ------------------------------------------------------------ frontend tools
+
+    def declare(self, tools: tuple[FrontendTool, ...], session_id: str | None = None) -> None:
+        """The editor's tools from now on: of one session, or of all that have no list of their own."""
+        if session_id is None:
+            self._declared = tools
+        else:
+            self._session_tools[session_id] = tools
+
+    def forget(self, session_id: str) -> None:
+        """The session was closed: its own list of tools goes with it."""
+        self._session_tools.pop(session_id, None)
+
+    def frontend_tools(self, session_id: str) -> tuple[FrontendTool, ...]:
+        return self._session_tools.get(session_id, self._declared)
+
+    def call_tool(
+        self, session_id: str, call_id: str, message_id: str, name: str, arguments: JsonObject
+    ) -> AsyncGenerator[ToolProgress | FrontendAnswer, None]:
+        return self.calls.run(FrontendCallRequest(session_id, call_id, message_id, name, arguments))
+
+    async def _call_frontend(self, request: FrontendCallRequest) -> object:
+        return await self._send(FRONTEND_CALL, request, self._frontend_seconds)
+
+    # ------------------------------------------------------------ questions
+
+    async def ask_user(self, session_id: str, call_id: str, question: str, choices: Sequence[str]) -> str | None:
+        answer_field = acp.StringPropertySchema(title="Answer", enum=tuple(choices) or None)
+        form = acp.ElicitationSchema(properties={"answer": answer_field}, required=("answer",))
+        request = acp.FormElicitation(question, form, session_id=session_id, tool_call_id=call_id or None)
+        raw = await self._send("elicitation/create", request, None)
+        match raw:
+            case {"action": "accept", "content": {"answer": str(answer)}} if not choices or answer in choices:
+                return answer
+            case _:
+                return None
+
+    async def ask_form(self, session_id: str, message: str, fields: JsonObject) -> FormAnswer:
+        try:
+            form = structure(acp.ElicitationSchema, dict(fields))
+        except RpcError as error:
+            raise EditorError(f"this is no form: {error.message}", error.code) from None
+        raw = await self._send("elicitation/create", acp.FormElicitation(message, form, session_id=session_id), None)
+        match raw:
+            case {"action": "accept", "content": dict() as content}:
+                if problem := check(content, fields):
+                    raise EditorError(f"the answer does not fit the form: {problem}")
+                return FormAnswer("accept", content)
+            case {"action": "accept"} if not form.required:
+                return FormAnswer("accept", {})
+            case {"action": "decline"}:
+                return FormAnswer("decline", {})
+            case _:
+                return FormAnswer("cancel", {})
+
+    # ------------------------------------------------------------ MCP servers in the editor
+
+    async def mcp_request(
+        self, server_id: str, method: str, params: JsonObject, heard: Callable[[str, JsonObject], None]
+    ) -> JsonObject:
+        return await self.mcp.request(server_id, method, params, heard)
+
+    async def _send_mcp(self, message: McpMessage) -> object:
+        return await self._send(MCP_MESSAGE, message, None)
 
     # ------------------------------------------------------------ permission
 
@@ -131,17 +224,21 @@ class AcpEditor:
         except RemoteError as error:
             raise EditorError(f"the editor refused {method}: {error.message}", error.code) from None
         except TimeoutError:
-            raise EditorError(f"the editor did not answer {method} within {seconds:.0f} s") from None
+            raise EditorError(f"the editor did not answer {method} within {seconds:g} s") from None
         except ConnectionClosedError:
             raise EditorError("the editor is gone") from None
 
 
 def permission_options(ask: PermissionAsk) -> tuple[acp.PermissionOption, ...]:
+    allow = acp.PermissionOption("allow_once", "Allow", acp.PermissionOptionKind.ALLOW_ONCE)
+    reject = acp.PermissionOption("reject_once", "Reject", acp.PermissionOptionKind.REJECT_ONCE)
+    if not ask.rule:
+        return allow, reject
     rule = ask.rule if len(ask.rule) <= RULE_LENGTH else ask.rule[: RULE_LENGTH - 1] + "…"
     rule = " ".join(rule.split())
     return (
-        acp.PermissionOption("allow_once", "Allow", acp.PermissionOptionKind.ALLOW_ONCE),
+        allow,
         acp.PermissionOption("allow_always", f"Always allow {rule}", acp.PermissionOptionKind.ALLOW_ALWAYS),
-        acp.PermissionOption("reject_once", "Reject", acp.PermissionOptionKind.REJECT_ONCE),
+        reject,
         acp.PermissionOption("reject_always", f"Always reject {rule}", acp.PermissionOptionKind.REJECT_ALWAYS),
     )

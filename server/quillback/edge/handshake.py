@@ -14,6 +14,8 @@ from quillback.edge import fds
 
 PROTOCOL_VERSION = 1
 META_KEY = "quillback.dev"
+METHODS = ("_quillback/audit", "_quillback/frontend_tools/set", "_quillback/tool/progress", "_quillback/tool/call")
+"""Our own methods that are served or called."""
 READ_SIZE = 65536
 FIRST_LINE = 1024 * 1024
 """Bytes of a first line that the fast path looks at; a longer one is left to the ordinary path."""
@@ -40,13 +42,20 @@ def initialize_result(params: Mapping[str, object]) -> Json:
         "agentCapabilities": {
             "loadSession": True,
             "promptCapabilities": {"image": True, "audio": False, "embeddedContext": True},
-            "mcpCapabilities": {"http": True, "sse": False},
+            "mcpCapabilities": {"http": True, "sse": False, **_unstable(params.get("clientCapabilities"))},
             "sessionCapabilities": {"list": {}, "delete": {}, "additionalDirectories": {}, "resume": {}, "close": {}},
-            "_meta": {META_KEY: {"version": __version__, "methods": []}},
+            "_meta": {META_KEY: {"version": __version__, "methods": list(METHODS)}},
         },
         "agentInfo": {"name": "quillback", "title": "Quillback", "version": __version__},
         "authMethods": auth_methods(params.get("clientCapabilities")),
     }
+
+
+def _unstable(capabilities: object) -> Json:
+    """Servers inside the client, for clients that declare to have some."""
+    meta = capabilities.get("_meta") if isinstance(capabilities, dict) else None
+    ours = meta.get(META_KEY) if isinstance(meta, dict) else None
+    return {"acp": True} if isinstance(ours, dict) and ours.get("mcpOverAcp") is True else {}
 
 
 def auth_methods(capabilities: object) -> list[Json]:

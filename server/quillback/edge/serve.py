@@ -16,8 +16,10 @@ from quillback.edge.stdio import Reader, Writer
 from quillback.session.registry import Sessions
 from quillback_protocol import acp
 from quillback_protocol.converter import structure
+from quillback_protocol.extensions import EXTENSION_METHODS
 from quillback_protocol.framing import FramingError, LineFramer
 from quillback_protocol.jsonrpc import INTERNAL_ERROR, INVALID_REQUEST, JsonObject, RpcError
+from quillback_protocol.methods import METHODS
 from quillback_protocol.peer import InitializeGate, Peer
 
 PARENT_SECONDS = 1.0
@@ -49,7 +51,10 @@ class LineTransport:
 
 
 class AcpServer:
-    """`sessions` makes the registry for an editor; `models` gives the ids and names a user can choose from."""
+    """`sessions` makes the registry for an editor; `models` gives the ids and names a user can choose from.
+
+    `frontend_seconds` limits a call of a tool that the editor runs.
+    """
 
     def __init__(
         self,
@@ -60,6 +65,7 @@ class AcpServer:
         models: Callable[[], Iterable[tuple[str, str]]],
         problems: tuple[str, ...],
         parent: int,
+        frontend_seconds: float | None = None,
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._stdin = stdin
@@ -74,9 +80,10 @@ class AcpServer:
             {name: partial(self._request, name) for name in REQUESTS},
             {name: partial(self._notification, name) for name in NOTIFICATIONS},
             cancels={name: partial(self._cancelled, name) for name in CANCELS},
+            methods={**METHODS, **EXTENSION_METHODS},
             gate=self._refusal,
         )
-        editor = AcpEditor(self._peer)
+        editor = AcpEditor(self._peer, frontend_seconds)
         self._connection = Connection(self._peer, editor, sessions(editor), models, problems)
 
     async def serve(self, handshake: Handshake | None) -> None:

@@ -3,9 +3,11 @@
 import asyncio
 import logging
 from collections.abc import Sequence
+from time import perf_counter
 
-from attrs import frozen
+from attrs import evolve
 
+from quillback.core.audit import Finding
 from quillback.core.ports import Inspection, Inspector
 from quillback.core.verdict import Allow, Ask, Deny, Verdict, merge
 
@@ -13,16 +15,15 @@ INSPECTOR_SECONDS = 30.0
 log = logging.getLogger(__name__)
 
 
-@frozen
-class Finding:
-    inspector: str
-    verdict: Verdict
-
-
 async def inspect(inspection: Inspection, inspectors: Sequence[Inspector]) -> tuple[Verdict, tuple[Finding, ...]]:
     """The merged verdict and what each inspector said. One that fails, hangs or talks nonsense counts as Ask."""
-    findings = tuple([Finding(i.name, await _one(inspection, i)) for i in inspectors])
-    return merge(f.verdict for f in findings), findings
+    findings: list[Finding] = []
+    for inspector in inspectors:
+        so_far = merge(f.verdict for f in findings) if findings else Allow()
+        began = perf_counter()
+        verdict = await _one(evolve(inspection, so_far=so_far), inspector)
+        findings.append(Finding(inspector.name, verdict, (perf_counter() - began) * 1000))
+    return merge(f.verdict for f in findings), tuple(findings)
 
 
 async def _one(inspection: Inspection, inspector: Inspector) -> Verdict:

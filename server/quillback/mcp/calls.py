@@ -1,8 +1,8 @@
 """The calls of one server that are under way: each within its limits, none waited for by someone who has gone."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
-from contextlib import suppress
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from quillback.core.message import JsonObject
@@ -23,6 +23,30 @@ class OpenCalls:
     def __init__(self, server: str) -> None:
         self._server = server
         self.tasks: set[asyncio.Task[JsonObject]] = set()
+        self._limits: set[asyncio.Timeout] = set()
+        self._holds = 0
+
+    @property
+    def waited_for(self) -> bool:
+        """Whether somebody waits for an answer."""
+        return bool(self._limits)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """No call is overdue meanwhile: the user is being asked."""
+        self._holds += 1
+        self._reset()
+        try:
+            yield
+        finally:
+            self._holds -= 1
+            self._reset()
+
+    def _reset(self) -> None:
+        clock = asyncio.get_running_loop().time
+        for limit in self._limits:
+            with suppress(RuntimeError):  # it has passed, or has not begun
+                limit.reschedule(None if self._holds else clock() + CALL_IDLE)
 
     async def run(
         self, request: Callable[[Progress], Coroutine[Any, Any, JsonObject]], on_progress: Progress
@@ -37,7 +61,7 @@ class OpenCalls:
 
         def progressed(text: str) -> None:
             with suppress(RuntimeError):  # it came after the end
-                limit.reschedule(min(clock() + CALL_IDLE, latest))
+                limit.reschedule(None if self._holds else min(clock() + CALL_IDLE, latest))
                 on_progress(text)
 
         task = asyncio.create_task(request(progressed))
@@ -45,10 +69,12 @@ class OpenCalls:
         task.add_done_callback(self._forget)
         try:
             async with limit:
+                self._limits.add(limit)
                 await asyncio.wait({task})
         except TimeoutError:
             raise ToolError(self._overdue(clock() >= latest)) from None
         finally:
+            self._limits.discard(limit)
             task.cancel()
         return None if task.cancelled() else task.result()
 

@@ -5,177 +5,58 @@ Importing this module takes about a second: see `link.load`.
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import anyio
 import httpx2
-from mcp.client.session import IncomingMessage
+from mcp.client.session import ClientRequestContext, ElicitationFnT, IncomingMessage
 from mcp.client.stdio import get_default_environment
 from mcp.client.streamable_http import streamable_http_client
-from mcp.client.subscriptions import SubscriptionLost, listen
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp.shared.message import SessionMessage
 from mcp.shared.transport_context import TransportContext
 from mcp.types import (
-    CONNECTION_CLOSED,
-    METHOD_NOT_FOUND,
-    UNSUPPORTED_PROTOCOL_VERSION,
-    CallToolRequest,
-    CallToolRequestParams,
-    CallToolResult,
+    INVALID_PARAMS,
+    ElicitRequestFormParams,
+    ElicitRequestParams,
+    ElicitResult,
+    ErrorData,
     Implementation,
-    PaginatedRequestParams,
+    ResourceListChangedNotification,
     ToolListChangedNotification,
 )
 
-from mcp import ClientSession, MCPError
+from mcp import ClientSession
 from quillback import __version__
-from quillback.core.mcp_server import HttpServer, StdioServer
-from quillback.core.message import JsonObject
-from quillback.mcp.link import ConnectionLostError, Events, Found, Link, ServerError
+from quillback.core.mcp_server import AcpServer, HttpServer, StdioServer
+from quillback.mcp.link import Ask, Events, Link
 from quillback.mcp.process import LINE_LIMIT, launch
+from quillback.mcp.questions import answered
+from quillback.mcp.sdk_link import Ending, SdkLink
 from quillback.mcp.server import Secrets, Server
-from quillback.mcp.text import one_line
 from quillback.mcp.wire import Stdin, TolerantDispatcher, pump
 
-_PAGES = 50
-_TOOLS = 1_000
-_ERROR_LIMIT = 2_000
-_PROGRESS_LIMIT = 300
 _HTTP_TIMEOUT = httpx2.Timeout(30, read=300)
 _GOODBYE = {"connect": 0.5, "read": 0.5, "write": 0.5, "pool": 0.5}
-_LOST_TEXTS = ("Connection closed", "SSE stream", "Session terminated")
-
-
-class _Ending:
-    """Whether and how a connection ended, and what is known besides."""
-
-    def __init__(self, told: Callable[[], None]) -> None:
-        self._told = told
-        self.over = False
-        self.reason = ""
-        self.hint: Callable[[], str] = str
-
-    def end(self, reason: str) -> None:
-        if not self.over:
-            self.over, self.reason = True, reason
-            self._told()
-
-
-class SdkLink(Link):
-    def __init__(self, session: ClientSession, ending: _Ending, hidden: Secrets, events: Events) -> None:
-        self._session = session
-        self._ending = ending
-        self._hidden = hidden
-        self._events = events
-        self._follower: asyncio.Task[None] | None = None
-
-    @property
-    def over(self) -> bool:
-        return self._ending.over
-
-    @property
-    def reason(self) -> str:
-        return self._ending.reason
-
-    def end(self, reason: str) -> None:
-        self._ending.end(reason)
-
-    def hint(self) -> str:
-        return self._ending.hint()
-
-    async def open(self) -> None:
-        try:
-            await self._session.initialize()
-        except MCPError as error:
-            if error.code not in (METHOD_NOT_FOUND, UNSUPPORTED_PROTOCOL_VERSION):
-                self._fail(error)
-            await self._discover()
-        except (ValueError, RuntimeError) as error:
-            self._fail(error)
-
-    async def _discover(self) -> None:
-        """The way of servers that know only the revisions without a handshake."""
-        try:
-            await self._session.discover()
-        except (MCPError, ValueError, RuntimeError) as error:
-            self._fail(error)
-        capabilities = self._session.server_capabilities
-        if capabilities and capabilities.tools and capabilities.tools.list_changed:
-            self._follower = asyncio.create_task(self._follow())
-
-    async def _follow(self) -> None:
-        with suppress(MCPError, SubscriptionLost, TimeoutError):
-            async with listen(self._session, tools_list_changed=True) as changes:
-                async for _ in changes:
-                    self._events.tools_changed()
-
-    def stop_following(self) -> None:
-        if self._follower:
-            self._follower.cancel()
-
-    async def tools(self) -> tuple[Found, ...]:
-        found: dict[str, Found] = {}
-        cursor: str | None = None
-        for _ in range(_PAGES):
-            params = PaginatedRequestParams(cursor=cursor) if cursor else None
-            try:
-                page = await self._session.list_tools(params=params)
-            except MCPError as error:
-                if error.code == METHOD_NOT_FOUND and not self.over:
-                    return ()
-                self._fail(error)
-            except ValueError as error:
-                self._fail(error)
-            for tool in page.tools:
-                found.setdefault(tool.name, Found(tool.name, tool.description or "", tool.input_schema))
-            if not page.next_cursor or page.next_cursor == cursor or len(found) > _TOOLS:
-                break
-            cursor = page.next_cursor
-        for name in list(found)[_TOOLS:]:
-            self._events.left_out(name, f"the server has more than {_TOOLS:,} tools")
-        return tuple(found.values())[:_TOOLS]
-
-    async def call(self, name: str, arguments: JsonObject, on_progress: Callable[[str], None]) -> JsonObject:
-        async def progressed(progress: float, total: float | None, message: str | None) -> None:
-            amount = f"{progress:g}/{total:g}" if total else ""
-            on_progress(self._hidden.in_result(one_line(f"{amount} {message or ''}", _PROGRESS_LIMIT)))
-
-        request = CallToolRequest(params=CallToolRequestParams(name=name, arguments=dict(arguments)))
-        try:
-            result = await self._session.send_request(request, CallToolResult, progress_callback=progressed)
-        except (MCPError, ValueError) as error:
-            self._fail(error)
-        answer: JsonObject = result.structured_content
-        return answer
-
-    def _fail(self, error: Exception) -> NoReturn:
-        """Raise what the caller should know: the server said no, or is gone."""
-        if isinstance(error, ValueError):
-            raise ServerError("its answer does not follow the protocol") from None
-        if isinstance(error, MCPError):
-            gone = error.code == CONNECTION_CLOSED or error.message == _LOST_TEXTS[-1]
-            if self.over or (gone and error.message.startswith(_LOST_TEXTS)):
-                raise ConnectionLostError from None
-        text = error.message if isinstance(error, MCPError) else str(error)
-        raise ServerError(self._hidden.in_result(one_line(text, _ERROR_LIMIT)) or "an error without a text") from None
 
 
 def _transport(
-    server: Server, cwd: Path, hidden: Secrets, ending: _Ending
+    server: Server, cwd: Path, hidden: Secrets, ending: Ending
 ) -> AbstractAsyncContextManager[JSONRPCDispatcher[TransportContext]]:
     match server:
         case StdioServer():
             return _over_stdio(server, cwd, hidden, ending)
         case HttpServer():
             return _over_http(server, ending)
+        case AcpServer():
+            raise ValueError("servers in the editor are reached through it")
 
 
 @asynccontextmanager
 async def _over_stdio(
-    server: StdioServer, cwd: Path, hidden: Secrets, ending: _Ending
+    server: StdioServer, cwd: Path, hidden: Secrets, ending: Ending
 ) -> AsyncIterator[JSONRPCDispatcher[TransportContext]]:
     process = await launch(server, cwd, get_default_environment(), hidden)
     ending.hint = lambda: f"its last words: {said}" if (said := process.last_words()) else ""
@@ -191,7 +72,7 @@ async def _over_stdio(
 
 
 @asynccontextmanager
-async def _over_http(server: HttpServer, ending: _Ending) -> AsyncIterator[JSONRPCDispatcher[TransportContext]]:
+async def _over_http(server: HttpServer, ending: Ending) -> AsyncIterator[JSONRPCDispatcher[TransportContext]]:
     async def before(request: httpx2.Request) -> None:
         if request.method == "DELETE":  # the goodbye; closing must not wait for a server that hangs
             request.extensions["timeout"] = _GOODBYE
@@ -208,6 +89,21 @@ async def _over_http(server: HttpServer, ending: _Ending) -> AsyncIterator[JSONR
         yield JSONRPCDispatcher(read, write)
 
 
+def _questions(ask: Ask | None) -> ElicitationFnT | None:
+    if ask is None:
+        return None
+
+    async def elicit(  # the SDK knows the parameters by these names
+        context: ClientRequestContext, params: ElicitRequestParams
+    ) -> ElicitResult | ErrorData:
+        if not isinstance(params, ElicitRequestFormParams):
+            return ErrorData(code=INVALID_PARAMS, message="only forms can be shown")
+        answer = await answered(ask, params.message, params.requested_schema)
+        return ElicitResult.model_validate(answer)
+
+    return elicit
+
+
 @asynccontextmanager
 async def connect(server: Server, cwd: Path, hidden: Secrets, events: Events) -> AsyncIterator[Link]:
     """Start or reach `server`; leaving the context ends it. To be entered and left by one task.
@@ -216,14 +112,16 @@ async def connect(server: Server, cwd: Path, hidden: Secrets, events: Events) ->
     """
 
     async def heard(message: IncomingMessage) -> None:
-        if isinstance(message, ToolListChangedNotification):
-            events.tools_changed()
+        if isinstance(message, ToolListChangedNotification | ResourceListChangedNotification):
+            events.changed()
 
-    ending = _Ending(events.ended)
+    ending = Ending(events.ended)
     us = Implementation(name="quillback", version=__version__)
     async with _transport(server, cwd, hidden, ending) as inner:
         dispatcher = TolerantDispatcher(inner, events.left_out)
-        async with ClientSession(dispatcher=dispatcher, message_handler=heard, client_info=us) as session:
+        async with ClientSession(
+            dispatcher=dispatcher, message_handler=heard, elicitation_callback=_questions(events.ask), client_info=us
+        ) as session:
             link = SdkLink(session, ending, hidden, events)
             try:
                 yield link

@@ -5,19 +5,21 @@ Only that owner task enters and leaves the connection; calls and `close` may com
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, suppress
 from functools import partial
 from pathlib import Path
 
 from quillback.core.message import JsonObject
 from quillback.core.ports import ToolError
-from quillback.mcp.calls import OpenCalls
+from quillback.mcp.calls import OpenCalls, Progress
 from quillback.mcp.link import (
+    Ask,
     Connect,
     ConnectionLostError,
     Events,
     Found,
+    FoundResource,
     Link,
     ServerError,
     explained,
@@ -25,6 +27,7 @@ from quillback.mcp.link import (
     with_hint,
 )
 from quillback.mcp.notices import Notices
+from quillback.mcp.questions import Forms
 from quillback.mcp.server import Secrets, Server, ServerState, ServerStatus
 from quillback.mcp.text import one_line
 
@@ -33,6 +36,10 @@ log = logging.getLogger(__name__)
 START_LIMIT = 10.0
 """Seconds from the start of a server to its list of tools."""
 
+_EARLIER = 0.2
+"""Seconds by which the first start fails before the first turn stops waiting for it, so that the turn tells of it."""
+
+_Work = Callable[[Link, Progress], Awaitable[JsonObject]]
 _REFRESH_PAUSE = 0.2
 _STOP_LIMIT = 1.5
 
@@ -44,11 +51,22 @@ class Connection:
     """
 
     def __init__(
-        self, server: Server, cwd: Path, hidden: Secrets, notice: Callable[[str], None], changed: Callable[[], None]
+        self,
+        server: Server,
+        cwd: Path,
+        hidden: Secrets,
+        notice: Callable[[str], None],
+        changed: Callable[[], None],
+        *,
+        opener: Callable[[], Awaitable[Connect]] = load,
+        ask: Ask | None = None,
     ) -> None:
         self.server = server
         self.hidden = hidden
         self.found: tuple[Found, ...] = ()
+        self.resources: tuple[FoundResource, ...] | None = None
+        self.instructions = ""
+        self._opener = opener
         self._cwd = cwd
         self._notices = Notices(server.name, notice)
         self._changed = changed
@@ -56,6 +74,7 @@ class Connection:
         self._reason = ""
         self._link: Link | None = None
         self._restarts = 1
+        self._due = 0.0
         self._settled = asyncio.Event()
         self._wanted = asyncio.Event()
         self._wake = asyncio.Event()
@@ -63,6 +82,7 @@ class Connection:
         self._owner: asyncio.Task[None] | None = None
         self._name = one_line(server.name, 80)
         self._calls = OpenCalls(self._name)
+        self._forms = Forms(self._name, self._calls, ask) if ask else None
 
     @property
     def status(self) -> ServerStatus:
@@ -76,6 +96,7 @@ class Connection:
         """Begin; a second call does nothing."""
         if self._state is ServerState.NEW:
             self._state = ServerState.STARTING
+            self._due = asyncio.get_running_loop().time() + START_LIMIT - _EARLIER
             self._owner = asyncio.create_task(self._own(), name=f"mcp {self.server.name}")
 
     async def settled(self) -> None:
@@ -100,7 +121,7 @@ class Connection:
 
     async def _own(self) -> None:
         try:
-            connect = await load()
+            connect = await self._opener()
             await self._live(connect)
             while not self._finished:
                 await self._wanted.wait()
@@ -136,8 +157,9 @@ class Connection:
         """Open the connection; or why that failed."""
         link: Link | None = None
         try:
-            async with asyncio.timeout(START_LIMIT):
-                events = Events(self._list_changed, self._notices.leave_out, self._wake.set)
+            async with asyncio.timeout_at(self._due):
+                ask = self._forms.ask if self._forms else None
+                events = Events(self._list_changed, self._notices.leave_out, self._wake.set, ask)
                 link = await stack.enter_async_context(connect(self.server, self._cwd, self.hidden, events))
                 await link.open()
                 await self._list(link)
@@ -168,12 +190,14 @@ class Connection:
         self._wake.set()
 
     async def _list(self, link: Link) -> None:
-        self._take(await link.tools())
+        self._take(await link.tools(), await link.resources(), link.instructions)
         self._notices.report()
 
-    def _take(self, found: tuple[Found, ...]) -> None:
-        if found != self.found:
-            self.found = found
+    def _take(
+        self, found: tuple[Found, ...], resources: tuple[FoundResource, ...] | None = None, instructions: str = ""
+    ) -> None:
+        if (found, resources, instructions) != (self.found, self.resources, self.instructions):
+            self.found, self.resources, self.instructions = found, resources, instructions
             self._changed()
 
     def _lose(self, link: Link, reason: str) -> None:
@@ -205,13 +229,24 @@ class Connection:
 
     # ------------------------------------------------------------ calls
 
-    async def call(self, name: str, arguments: JsonObject, on_progress: Callable[[str], None]) -> JsonObject:
+    async def call(self, name: str, arguments: JsonObject, on_progress: Progress) -> JsonObject:
         """The raw result of the tool with the server's own `name`. Raises ToolError.
 
         Starts a dead server again first. A cancel returns at once; the server is told in the background.
         """
+        return await self._answer(lambda link, told: link.call(name, arguments, told), on_progress)
+
+    async def read(self, uri: str, on_progress: Progress) -> JsonObject:
+        """A resource, like the result of a call."""
+        return await self._answer(lambda link, _: link.read(uri), on_progress)
+
+    async def _answer(self, work: _Work, on_progress: Progress) -> JsonObject:
         link = await self._reach()
-        answer = await self._calls.run(partial(self._request, link, name, arguments), on_progress)
+        try:
+            answer = await self._calls.run(partial(self._request, link, work), on_progress)
+        finally:
+            if self._forms and not self._calls.waited_for:
+                self._forms.withdraw()
         if answer is None:
             raise ToolError(self._unreachable())
         return answer
@@ -220,6 +255,7 @@ class Connection:
         if self._state is ServerState.DEAD:
             self._state = ServerState.STARTING
             self._restarts -= 1
+            self._due = asyncio.get_running_loop().time() + START_LIMIT
             self._settled.clear()
             self._wanted.set()
         await self.settled()
@@ -227,11 +263,9 @@ class Connection:
             raise ToolError(self._unreachable())
         return self._link
 
-    async def _request(
-        self, link: Link, name: str, arguments: JsonObject, on_progress: Callable[[str], None]
-    ) -> JsonObject:
+    async def _request(self, link: Link, work: _Work, on_progress: Progress) -> JsonObject:
         try:
-            answer = await link.call(name, arguments, on_progress)
+            answer = await work(link, on_progress)
         except ServerError as error:
             self._restarts = 1
             raise ToolError(f"{self._name} answered with an error: {error}") from None

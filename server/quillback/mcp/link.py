@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from attrs import frozen
 
 from quillback.core.message import JsonObject
+from quillback.core.ports import FormAnswer
 from quillback.mcp.server import Secrets, Server
 from quillback.mcp.text import one_line
 
@@ -32,6 +33,14 @@ class Found:
     name: str
     description: str
     schema: JsonObject
+
+
+@frozen
+class FoundResource:
+    """A resource that the server lists."""
+
+    uri: str
+    name: str
 
 
 class Link(Protocol):
@@ -59,20 +68,41 @@ class Link(Protocol):
         """Agree on a protocol version. Once, before any other request."""
         ...
 
+    @property
+    def instructions(self) -> str:
+        """What the server says about the use of its tools; as it came."""
+        ...
+
     async def tools(self) -> tuple[Found, ...]: ...
+
+    async def resources(self) -> tuple[FoundResource, ...] | None:
+        """The resources it lists; None when it has no resources at all."""
+        ...
+
+    async def read(self, uri: str) -> JsonObject:
+        """A resource in the form of a result of tools/call."""
+        ...
 
     async def call(self, name: str, arguments: JsonObject, on_progress: Callable[[str], None]) -> JsonObject:
         """The raw result of tools/call; nothing about its content is sure. Cancelling tells the server."""
         ...
 
 
+Ask = Callable[[str, JsonObject], Coroutine[Any, Any, FormAnswer]]
+
+
 @frozen
 class Events:
-    """`left_out` gets a tool's name and why it cannot be offered; `ended` comes when `Link.over` turns true."""
+    """`left_out` gets a tool's name and why it cannot be offered; `ended` comes when `Link.over` turns true.
 
-    tools_changed: Callable[[], None]
+    `changed` says that the list of tools or resources did. `ask` has the user fill in a form (a message and a flat
+    schema); None where nobody can be asked.
+    """
+
+    changed: Callable[[], None]
     left_out: Callable[[str, str], None]
     ended: Callable[[], None]
+    ask: Ask | None = None
 
 
 Connect = Callable[[Server, Path, Secrets, Events], AbstractAsyncContextManager[Link]]

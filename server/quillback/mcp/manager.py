@@ -1,23 +1,33 @@
 """The MCP servers of one session as one toolbox: started in the background, offered as far as they are up."""
 
 import asyncio
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
+from quillback.core.mcp_server import AcpServer
+from quillback.core.ports import Editor, Tool
+from quillback.mcp import resource_tool
 from quillback.mcp.connection import Connection
+from quillback.mcp.link import load
 from quillback.mcp.naming import prefixes, tool_name
+from quillback.mcp.over_acp import opener
+from quillback.mcp.resource_tool import ResourceTool
 from quillback.mcp.server import Server, ServerStatus, secrets_of
-from quillback.mcp.text import Keep
-from quillback.mcp.tool import McpTool, offer
+from quillback.mcp.text import Keep, clean
+from quillback.mcp.tool import offer
 
 READY_SECONDS = 10.0
+INSTRUCTIONS_LIMIT = 4_000
+"""Characters of what a server says about the use of its tools."""
 
 
 class McpToolbox:
     """Implements the Toolbox port. Nothing is imported or started before `start`; all but that may come at any time.
 
     `outputs` keeps what is too long for a result, in files named after the session and the tool. `on_notice` gets a
-    text for the user for each failure, on the loop. `reserved` are names that other tools of the session have.
+    text for the user for each failure, on the loop. `reserved` are names that other tools of the session have. Through
+    `editor` the user is asked what servers want to know, and servers inside it are reached.
     """
 
     def __init__(
@@ -29,14 +39,24 @@ class McpToolbox:
         outputs: Path,
         on_notice: Callable[[str], None],
         reserved: Collection[str] = (),
+        editor: Editor | None = None,
     ) -> None:
         self._keep = Keep(outputs, session_id)
-        self._reserved = frozenset(reserved)
+        self._reserved = frozenset((*reserved, resource_tool.NAME))
         self._prefixes = prefixes([server.name for server in servers])
         self._connections = tuple(
-            Connection(server, cwd, secrets_of(server), on_notice, self._changed) for server in servers
+            Connection(
+                server,
+                cwd,
+                secrets_of(server),
+                on_notice,
+                self._changed,
+                opener=partial(opener, editor) if editor and isinstance(server, AcpServer) else load,
+                ask=partial(editor.ask_form, session_id) if editor and editor.capabilities.questions else None,
+            )
+            for server in servers
         )
-        self._tools: tuple[McpTool, ...] | None = None
+        self._tools: tuple[Tool, ...] | None = None
         self._deadline = 0.0
 
     def start(self) -> None:
@@ -62,17 +82,23 @@ class McpToolbox:
             for wait in waits:
                 wait.cancel()
 
-    def tools(self) -> Sequence[McpTool]:
+    def tools(self) -> Sequence[Tool]:
         """What can be called now, sorted by name. Dead servers are included while they may be started again."""
         if self._tools is None:
-            named = {
-                name: offer(found, name, connection, self._keep)
-                for prefix, connection in zip(self._prefixes, self._connections, strict=True)
-                for found in connection.found
-                for name in (tool_name(prefix, found.name, self._reserved),)
-            }
+            named = dict(self._offered())
             self._tools = tuple(named[name] for name in sorted(named))
         return self._tools
+
+    def _offered(self) -> Iterator[tuple[str, Tool]]:
+        """Names and tools. The first tool of a server tells what its server says of all of them."""
+        for prefix, connection in zip(self._prefixes, self._connections, strict=True):
+            named = sorted((tool_name(prefix, found.name, self._reserved), found) for found in connection.found)
+            instructions = clean(connection.instructions).strip()[:INSTRUCTIONS_LIMIT]
+            for index, (name, found) in enumerate(named):
+                yield name, offer(found, name, connection, self._keep, "" if index else instructions)
+        having = [connection for connection in self._connections if connection.resources is not None]
+        if having:
+            yield resource_tool.NAME, ResourceTool(having, self._keep)
 
     def status(self) -> tuple[ServerStatus, ...]:
         """How each server fares, in the order they were given."""

@@ -167,7 +167,11 @@ class ServerProcess:
             await asyncio.sleep(_POLL)
 
     async def _family(self) -> list[int]:
-        return await asyncio.to_thread(members, self._process.pid, self._mark)
+        found = await asyncio.to_thread(members, self._process.pid, self._mark)
+        if not found:  # one that is being born, or becomes another program, is not seen at that moment
+            await asyncio.sleep(_POLL)
+            found = await asyncio.to_thread(members, self._process.pid, self._mark)
+        return found
 
 
 class _Pipes:

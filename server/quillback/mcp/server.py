@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from attrs import frozen
 
-from quillback.core.mcp_server import HttpServer, McpServer, StdioServer
+from quillback.core.mcp_server import AcpServer, HttpServer, McpServer, StdioServer
 
 _MASK = "***"
 _LEAST = 4
@@ -87,6 +87,8 @@ def _values(server: Server) -> Iterator[tuple[str, str]]:
                 yield name, value.rpartition(" ")[2]
             yield "password", _password(url)
             yield from parse_qsl(url.partition("?")[2])
+        case AcpServer():
+            return
 
 
 def _secret_arguments(args: tuple[str, ...]) -> Iterator[tuple[str, str]]:

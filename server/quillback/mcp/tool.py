@@ -4,7 +4,7 @@ A server's claim that a tool only reads is a hint of a foreign program, so every
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 from attrs import frozen
 
@@ -21,6 +21,9 @@ _TITLE_LIMIT = 120
 _UNKNOWN = Access()
 
 
+Request = Callable[[Callable[[str], None]], Awaitable[JsonObject]]
+
+
 @frozen
 class McpTool:
     """`found.name` is what the server calls it."""
@@ -35,13 +38,17 @@ class McpTool:
 
     async def prepare(self, call_id: str, arguments: JsonObject) -> "McpCall":
         """Nothing is known beforehand of what it will touch."""
-        return McpCall(self, arguments)
+        connection, name = self.connection, self.found.name
+        reading = Reading(connection.hidden.in_result, self.keep)
+        return McpCall(lambda told: connection.call(name, arguments, told), reading)
 
 
 @frozen
 class McpCall:
-    tool: McpTool
-    arguments: JsonObject
+    """`request` gets what takes its progress, and gives an answer in the form of a result of tools/call."""
+
+    request: Request
+    reading: Reading
     access: Access = _UNKNOWN
     shown: tuple[Shown, ...] = ()
     locations: tuple[Location, ...] = ()
@@ -69,18 +76,19 @@ class McpCall:
             call.cancel()
 
     async def _outcome(self, progressed: Callable[[str], None]) -> ToolOutcome:
-        tool = self.tool
-        answer = await tool.connection.call(tool.found.name, self.arguments, progressed)
-        reading = Reading(tool.connection.hidden.in_result, tool.keep)
-        return await asyncio.to_thread(reading.outcome, answer)
+        answer = await self.request(progressed)
+        return await asyncio.to_thread(self.reading.outcome, answer)
 
 
-def offer(found: Found, name: str, connection: Connection, keep: Keep) -> McpTool:
-    """`found` under the name a model calls it by."""
+def offer(found: Found, name: str, connection: Connection, keep: Keep, instructions: str = "") -> McpTool:
+    """`found` under the name a model calls it by; `instructions` are the server's, for all its tools."""
     title = one_line(f"{connection.server.name}: {found.name}", _TITLE_LIMIT)
+    description = found.description or f"The tool {title}, of an MCP server."
+    if instructions:
+        description += f"\n\nThe MCP server says of all its tools: {instructions}"
     spec = ToolSpec(
         name=name,
-        description=found.description or f"The tool {title}, of an MCP server.",
+        description=description,
         input_schema=found.schema,
         kind=ToolKind.OTHER,
         describe=lambda _: Sketch(title),

@@ -14,14 +14,10 @@ from anyio.streams.memory import MemoryObjectSendStream
 from mcp.shared.dispatcher import CallOptions, Dispatcher, OnNotify, OnNotifyIntercept, OnRequest
 from mcp.shared.message import SessionMessage
 from mcp.shared.transport_context import TransportContext
-from mcp.types import JSONRPCMessage, jsonrpc_message_adapter
+from mcp.types import CLIENT_CAPABILITIES_META_KEY, JSONRPCMessage, jsonrpc_message_adapter
 
+from quillback.mcp.mend import mend_contents, mend_resources, mend_tools
 from quillback.mcp.process import ServerProcess
-from quillback.mcp.schema import UnfitSchemaError, adapt
-from quillback.mcp.text import clean
-
-DESCRIPTION_LIMIT = 8_000
-"""Characters of a tool's description."""
 
 
 def parse(line: bytes) -> JSONRPCMessage | None:
@@ -74,7 +70,7 @@ class Stdin:
 
 
 class TolerantDispatcher(Dispatcher[TransportContext]):
-    """Passes everything to `inner`, but mends the answers to tools/list and tools/call before the SDK judges them."""
+    """Passes everything to `inner`, but mends the answers with tools and resources before the SDK judges them."""
 
     def __init__(self, inner: Dispatcher[TransportContext], left_out: Callable[[str, str], None]) -> None:
         self._inner = inner
@@ -96,7 +92,7 @@ class TolerantDispatcher(Dispatcher[TransportContext]):
     async def send_raw_request(
         self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None
     ) -> dict[str, Any]:
-        answer = await self._inner.send_raw_request(method, params, opts)
+        answer = await self._inner.send_raw_request(method, without_url_forms(params), opts)
         match method:
             case "tools/list":
                 tools, refused = await asyncio.to_thread(mend_tools, answer.get("tools"))
@@ -105,31 +101,25 @@ class TolerantDispatcher(Dispatcher[TransportContext]):
                 return {**answer, "tools": tools}
             case "tools/call":
                 return wrap_result(answer)
+            case "resources/list":
+                return {**answer, "resources": mend_resources(answer.get("resources"))}
+            case "resources/read":
+                return {**answer, "contents": mend_contents(answer.get("contents"))}
             case _:
                 return answer
-
-
-def mend_tools(listed: object) -> tuple[list[dict[str, Any]], list[tuple[str, str]]]:
-    """The tools that can be offered, with only what is used of them; and name and reason for each that cannot."""
-    tools: list[dict[str, Any]] = []
-    refused: list[tuple[str, str]] = []
-    for tool in listed if isinstance(listed, list) else ():
-        name = tool.get("name") if isinstance(tool, dict) else None
-        if not isinstance(name, str) or not name:
-            refused.append(("?", "it has no name"))
-            continue
-        try:
-            adapted = adapt(tool.get("inputSchema"))
-        except UnfitSchemaError as error:
-            refused.append((name, str(error)))
-            continue
-        words = (tool.get("description"), tool.get("title"))
-        about = next((clean(text) for text in words if isinstance(text, str) and text.strip()), "")
-        description = " ".join(filter(None, (about[:DESCRIPTION_LIMIT], adapted.note)))
-        tools.append({"name": name, "description": description, "inputSchema": adapted.schema})
-    return tools, refused
 
 
 def wrap_result(answer: dict[str, Any]) -> dict[str, Any]:
     """A result the SDK lets through, with the whole answer in the one field whose content is free."""
     return {"resultType": "complete", "content": [], "structuredContent": answer}
+
+
+def without_url_forms(params: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    """`params` without the promise, which the SDK makes for whoever can fill in forms, to open addresses as well."""
+    if params is None:
+        return None
+    params = dict(params)
+    for holder, key in ((params, "capabilities"), (params.get("_meta"), CLIENT_CAPABILITIES_META_KEY)):
+        if isinstance(holder, dict) and isinstance(offered := holder.get(key), dict):
+            holder[key] = {**offered, "elicitation": {"form": {}}} if offered.get("elicitation") else offered
+    return params

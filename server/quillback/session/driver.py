@@ -18,7 +18,6 @@ from quillback.core.event import (
     ToolStarted,
     TurnCompleted,
 )
-from quillback.core.message import ToolResult
 from quillback.core.model import ModelRequest, ProviderError
 from quillback.core.ports import Provider, Store, StoreError, Tool, Toolbox
 from quillback.core.reply import KNOWN
@@ -105,9 +104,9 @@ class Driver:
         if not self.ended:
             self._pipe.put(event)
 
-    async def tool_finished(self, result: ToolResult, stop_turn: bool) -> None:
+    async def tool_finished(self, finished: ToolFinished) -> None:
         """Stores a result before it is shown; it is shown even when the wait for the store is cancelled."""
-        events = self.turn.feed(ToolFinished(result, stop_turn))
+        events = self.turn.feed(finished)
         self._keep(events)
         try:
             await self._store.flush()

@@ -9,6 +9,7 @@ from weakref import WeakValueDictionary
 
 from attrs import evolve, frozen
 
+from quillback.core.audit import AuditRecord
 from quillback.core.mcp_server import McpServer
 from quillback.core.message import Message
 from quillback.core.model import Thinking
@@ -152,6 +153,13 @@ class Sessions:
 
     async def listed(self, *, cwd: str | None, before: tuple[int, str] | None, limit: int) -> list[SessionRecord]:
         return await self._services.store.sessions(cwd=cwd, before=before, limit=limit)
+
+    async def audits(self, session_id: str) -> list[AuditRecord]:
+        """What was decided about the calls of a stored session, open or not. Raises UnknownSessionError, StoreError."""
+        store = self._services.store
+        if await store.session(session_id) is None:
+            raise UnknownSessionError(session_id)
+        return await store.audits(session_id)
 
     async def close(self, session_id: str) -> None:
         """Goes on to its end when the caller is cancelled. Raises UnknownSessionError for one that is not open."""

@@ -9,13 +9,14 @@ from quillback.core.mcp_server import McpServer
 from quillback.core.model import Model
 from quillback.core.ports import Editor, Inspection, Provider, SessionRecord, Store, Toolbox
 from quillback.core.turn_types import Limits
-from quillback.core.verdict import Verdict
+from quillback.session.permits import Inspected
 
 
 @frozen
 class ToolboxRequest:
     """`known` maps the real paths the session has read or written to the SHA-256 of that content.
-    `notice` takes what the user should know of the session's tools."""
+    `notice` takes what the user should know of the session's tools; `message_of` gives the id of a call's message.
+    """
 
     session_id: str
     cwd: Path
@@ -24,6 +25,7 @@ class ToolboxRequest:
     known: MutableMapping[str, str]
     servers: tuple[McpServer, ...]
     notice: Callable[[str], None]
+    message_of: Callable[[str], str]
 
 
 @frozen
@@ -40,6 +42,7 @@ class Policy:
 class Services:
     """`now` is milliseconds since the epoch; `new_id` gives an id with a prefix. Both may be replaced in tests.
 
+    `inspect` gives the verdict of all inspectors and what each said; `rule` names the narrowest rule for a call.
     `opened` hears of each session that is made or loaded, `forgotten` of the id of each that is deleted.
     """
 
@@ -48,7 +51,8 @@ class Services:
     provider: Callable[[Model], Provider]
     toolbox: Callable[[ToolboxRequest], Toolbox]
     system: Callable[[SessionRecord], str]
-    inspect: Callable[[Inspection], Awaitable[Verdict]]
+    inspect: Callable[[Inspection], Awaitable[Inspected]]
+    rule: Callable[[Inspection], str]
     new_id: Callable[[str], str]
     now: Callable[[], int]
     jitter: Callable[[], float]

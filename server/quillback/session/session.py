@@ -19,7 +19,8 @@ from quillback.core.turn import Turn, next_seq
 from quillback.core.turn_types import Setup
 from quillback.session.attachments import with_linked_files
 from quillback.session.driver import Driver
-from quillback.session.history import known_files
+from quillback.session.history import known_files, user_said
+from quillback.session.permits import Permits
 from quillback.session.pipe import EventPipe
 from quillback.session.saving import saved
 from quillback.session.services import Services, ToolboxRequest
@@ -75,6 +76,7 @@ class Session:
                 known=self._known,
                 servers=tuple(servers),
                 notice=self._note,
+                message_of=self._message_of,
             )
         )
         self._queue: deque[_Job] = deque()
@@ -239,8 +241,9 @@ class Session:
         driver = self._driver = Driver(
             turn, self._services.provider(model), self._toolbox, self._services.store, job.pipe
         )
-        driver.runner = self._runner(driver)
+        driver.runner = runner = self._runner(driver, turn)
         completed = await driver.run()
+        runner.permits.write_repeats()
         self._change(evolve(self.record, cost=self.record.cost + completed.cost))
         return completed
 
@@ -258,6 +261,10 @@ class Session:
             spent=self.record.cost,
         )
 
+    def _message_of(self, call_id: str) -> str:
+        """The id of the message that holds a call."""
+        return next((m.id for m in reversed(self.history) if any(c.id == call_id for c in m.tool_uses())), "")
+
     def _note(self, text: str) -> None:
         """Tell the user, in the running turn or in the next one."""
         if self._driver is None or self._driver.ended:
@@ -265,20 +272,29 @@ class Session:
         else:
             self._driver.show(Noticed(self._services.new_id("msg"), text, Severity.WARNING))
 
-    def _runner(self, driver: Driver) -> Runner:
-        return Runner(
+    def _runner(self, driver: Driver, turn: Turn) -> Runner:
+        services = self._services
+        permits = Permits(
             session_id=self.record.id,
             root=self.root,
             roots=self._roots,
             editor=self._editor,
-            store=self._services.store,
-            inspect=self._services.inspect,
+            store=services.store,
+            inspect=services.inspect,
+            rule=services.rule,
             mode=lambda: self.record.mode,
+            said=lambda: user_said(self.history),
+            now=services.now,
+            cancel=driver.cancel,
+            repeats=turn.repeats,
+        )
+        return Runner(
+            permits=permits,
+            store=services.store,
             emit=driver.show,
             finished=driver.tool_finished,
-            cancel=driver.cancel,
-            concurrency=self._services.policy.tool_concurrency,
-            stop_on_reject=self._services.policy.stop_on_reject,
+            concurrency=services.policy.tool_concurrency,
+            stop_on_reject=services.policy.stop_on_reject,
         )
 
     def _entitle(self, prompt: Message, pipe: EventPipe) -> None:

@@ -1,84 +1,44 @@
-"""Runs the tool calls of a step: prepared, inspected, asked about, then run; side by side where they do not meet."""
+"""Runs the tool calls of a step: prepared, permitted, then run; side by side where they do not meet."""
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
-from typing import assert_never
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 
 from attrs import frozen
 
+from quillback.core.calls import error_result
 from quillback.core.event import Event, ToolProgressed, ToolStarted
-from quillback.core.message import Text, ToolResult, ToolUse
-from quillback.core.ports import (
-    Choice,
-    Editor,
-    EditorError,
-    Inspection,
-    Mode,
-    PermissionAsk,
-    PreparedCall,
-    Rule,
-    RuleEffect,
-    Store,
-    StoreError,
-    Tool,
-    ToolError,
-    ToolOutcome,
-    ToolProgress,
-)
-from quillback.core.rules import pattern
-from quillback.core.verdict import Ask, Deny, Verdict
+from quillback.core.message import ToolResult, ToolUse
+from quillback.core.ports import PreparedCall, Store, StoreError, Tool, ToolError, ToolOutcome, ToolProgress
+from quillback.core.turn_types import ToolFinished
+from quillback.session.permits import AskCancelled, Permits, Refused
+from quillback.session.questions import Questions
 
 log = logging.getLogger(__name__)
-ORDER_SECONDS = 0.2
-CHAT = "not run: the session is in chat mode, where no tool runs. Describe what you would do instead."
-REJECTED = "The user rejected this call. Do not try it again unless asked; go on another way, or ask the user."
-
-
-class AskCancelled(Exception):
-    """The editor answered a permission question with `cancelled`: the turn has ended, its calls are answered."""
-
-
-class Refused(Exception):
-    """The call does not run; the text is for the model. `by_user` when the user said no."""
-
-    def __init__(self, text: str, *, by_user: bool = False) -> None:
-        super().__init__(text)
-        self.by_user = by_user
 
 
 @frozen
 class Runner:
-    """The session's side of running tools. `mode` is read anew for each call, since it may change in mid-turn.
+    """The session's side of running tools."""
 
-    `cancel` ends the turn, and with it what `run` is doing.
-    """
-
-    session_id: str
-    root: str
-    roots: tuple[str, ...]
-    editor: Editor
+    permits: Permits
     store: Store
-    inspect: Callable[[Inspection], Awaitable[Verdict]]
-    mode: Callable[[], Mode]
     emit: Callable[[Event], None]
-    finished: Callable[[ToolResult, bool], Awaitable[None]]
-    cancel: Callable[[], None]
+    finished: Callable[[ToolFinished], Awaitable[None]]
     concurrency: int
     stop_on_reject: bool
 
     async def run(self, calls: Sequence[ToolUse], tools: Mapping[str, Tool]) -> None:
         """Run all of `calls`; `finished` hears of each result as soon as it exists."""
-        slots, question = asyncio.Semaphore(self.concurrency), _Question()
+        slots, questions = asyncio.Semaphore(self.concurrency), Questions()
         last: dict[str, asyncio.Task[None]] = {}
         async with asyncio.TaskGroup() as group:
             for call in calls:
                 tool = tools[call.name]
                 keys = _keys(tool, call)
                 before = {last[k] for k in keys if k in last}
-                question.expect(call.id)
-                task = group.create_task(self._one(call, tool, before, slots, question))
+                questions.expect(call.id)
+                task = group.create_task(self._one(call, tool, before, slots, questions))
                 last.update(dict.fromkeys(keys, task))
 
     async def _one(
@@ -87,38 +47,36 @@ class Runner:
         tool: Tool,
         before: set[asyncio.Task[None]],
         slots: asyncio.Semaphore,
-        question: "_Question",
+        questions: Questions,
     ) -> None:
         if before:
             await asyncio.wait(before)
-        stop = False
         try:
-            if self.mode() is Mode.CHAT:
-                raise Refused(CHAT)
+            self.permits.check_mode(call)
             prepared = await tool.prepare(call.id, call.input)
-            await self._permit(call, tool, prepared, question)
+            await self.permits.ask(call, tool.spec, prepared, questions)
+            questions.settled(call.id)
             async with slots:
                 outcome = await self._run(call, prepared)
-            result, stop = _result(call, outcome), outcome.stop_turn
+            finished = ToolFinished(_result(call, outcome), outcome.stop_turn, outcome.say)
         except ToolError as error:
-            result = _error(call, str(error))
+            finished = _failed(call, str(error))
         except Refused as error:
-            result = _error(call, str(error))
-            stop = error.by_user and self.stop_on_reject
+            finished = _failed(call, str(error), stop_turn=error.by_user and self.stop_on_reject)
         except StoreError as error:
-            result = _error(call, f"not run: {error}")
+            finished = _failed(call, f"not run: {error}")
         except AskCancelled:
             return
         except asyncio.CancelledError:
             if _is_being_cancelled():
                 raise
-            result = _error(call, f"{call.name} was interrupted from inside; it may have had effects.")
+            finished = _failed(call, f"{call.name} was interrupted from inside; it may have had effects.")
         except Exception as error:
             log.exception("tool %s failed", call.name)
-            result = _error(call, f"{call.name} failed inside: {type(error).__name__}. Try another way.")
+            finished = _failed(call, f"{call.name} failed inside: {type(error).__name__}. Try another way.")
         finally:
-            question.settled(call.id)
-        await self.finished(result, stop)
+            questions.settled(call.id)
+        await self.finished(finished)
 
     async def _run(self, call: ToolUse, prepared: PreparedCall) -> ToolOutcome:
         await self.store.flush()
@@ -135,89 +93,6 @@ class Runner:
             if isinstance(steps, AsyncGenerator):
                 await steps.aclose()
         raise ToolError(f"{call.name} ended without a result")
-
-    # ------------------------------------------------------------ permission
-
-    async def _permit(self, call: ToolUse, tool: Tool, prepared: PreparedCall, question: "_Question") -> None:
-        """Returns when the call may run. Raises Refused or AskCancelled."""
-        inspection = await self._inspection(call, tool, prepared)
-        verdict = await self.inspect(inspection)
-        if isinstance(verdict, Ask):
-            async with question.turn_of(call.id):
-                # the answer to a question before, or a change of mode, may have settled this one
-                now = await self._inspection(call, tool, prepared)
-                if now != inspection:
-                    verdict = await self.inspect(now)
-                if isinstance(verdict, Ask):
-                    await self._ask(call, prepared, verdict.reason)
-                    return
-        if isinstance(verdict, Deny):
-            raise Refused(verdict.reason)
-
-    async def _inspection(self, call: ToolUse, tool: Tool, prepared: PreparedCall) -> Inspection:
-        rules = tuple(await self.store.rules(self.root))
-        return Inspection(
-            session_id=self.session_id,
-            call=call,
-            spec=tool.spec,
-            access=prepared.access,
-            mode=self.mode(),
-            roots=self.roots,
-            rules=rules,
-        )
-
-    async def _ask(self, call: ToolUse, prepared: PreparedCall, reason: str) -> None:
-        await self.store.flush()
-        rule = pattern(call, prepared.access)
-        ask = PermissionAsk(call, prepared.shown, prepared.locations or call.locations, reason, rule)
-        try:
-            choice = await self.editor.ask_permission(self.session_id, ask)
-        except EditorError as error:
-            raise Refused(f"not run: the user could not be asked for permission ({error})") from None
-        match choice:
-            case Choice.ALLOW_ONCE:
-                return
-            case Choice.ALLOW_ALWAYS:
-                await self.store.add_rule(Rule(self.root, rule, RuleEffect.ALLOW))
-            case Choice.REJECT_ALWAYS:
-                await self.store.add_rule(Rule(self.root, rule, RuleEffect.REJECT))
-                raise Refused(REJECTED, by_user=True)
-            case Choice.REJECT_ONCE:
-                raise Refused(REJECTED, by_user=True)
-            case Choice.CANCELLED:
-                self.cancel()  # before the next question is let through
-                raise AskCancelled
-            case _:
-                assert_never(choice)
-
-
-class _Question:
-    """One question at a time, in call order: a call lets those before it ask first, but does not wait for slow ones."""
-
-    def __init__(self) -> None:
-        self._lock = asyncio.Lock()
-        self._ready: dict[str, asyncio.Event] = {}
-
-    def expect(self, call_id: str) -> None:
-        self._ready[call_id] = asyncio.Event()
-
-    def settled(self, call_id: str) -> None:
-        """The call asks nothing any more, or is about to ask."""
-        self._ready[call_id].set()
-
-    @asynccontextmanager
-    async def turn_of(self, call_id: str) -> AsyncIterator[None]:
-        earlier = list(self._ready)[: list(self._ready).index(call_id)]
-        waits = [asyncio.ensure_future(self._ready[c].wait()) for c in earlier if not self._ready[c].is_set()]
-        if waits:
-            try:
-                await asyncio.wait(waits, timeout=ORDER_SECONDS)
-            finally:
-                for wait in waits:
-                    wait.cancel()
-        self.settled(call_id)
-        async with self._lock:
-            yield
 
 
 def _keys(tool: Tool, call: ToolUse) -> frozenset[str]:
@@ -248,5 +123,5 @@ def _result(call: ToolUse, outcome: ToolOutcome) -> ToolResult:
     )
 
 
-def _error(call: ToolUse, text: str) -> ToolResult:
-    return ToolResult(call.id, (Text(text),), is_error=True)
+def _failed(call: ToolUse, text: str, *, stop_turn: bool = False) -> ToolFinished:
+    return ToolFinished(error_result(call, text), stop_turn)

@@ -1,4 +1,4 @@
-"""Messages and growth events as the JSON bytes of a row, and back, exactly.
+"""Messages, growth events and decisions as the JSON bytes of a row, and back, exactly.
 
 Unions carry the class name under `type`. Keys this version does not know are ignored.
 """
@@ -12,8 +12,10 @@ from cattrs import Converter
 from cattrs.gen import make_dict_unstructure_fn, override
 from cattrs.strategies import configure_tagged_union
 
+from quillback.core.audit import AuditRecord
 from quillback.core.event import Grown
 from quillback.core.message import JsonObject, Message, Part, ResultPart, Shown, ToolResult, ToolUse
+from quillback.core.verdict import Verdict
 
 T = TypeVar("T")
 
@@ -38,6 +40,15 @@ def encode_growth(event: Grown) -> bytes:
 def decode_growth(data: bytes) -> Grown:
     """Raises DecodeError."""
     return cast("Grown", _decode(data, Grown))
+
+
+def encode_audit(record: AuditRecord) -> bytes:
+    return dumps(_CONVERTER.unstructure(record, AuditRecord))
+
+
+def decode_audit(data: bytes) -> AuditRecord:
+    """Raises DecodeError."""
+    return cast("AuditRecord", _decode(data, AuditRecord))
 
 
 def dumps(value: object) -> bytes:
@@ -85,7 +96,7 @@ def _make_converter() -> Converter:
     # Raw JSON is passed through untouched: walking it would cost a stack frame for each level of nesting.
     converter.register_structure_hook_func(lambda kind: kind == JsonObject, _as_is)
     raw = override(unstruct_hook=_as_is)
-    for union in (ResultPart, Shown):
+    for union in (ResultPart, Shown, Verdict):
         configure_tagged_union(union, converter, tag_name="type")
     converter.register_unstructure_hook(ToolUse, make_dict_unstructure_fn(ToolUse, converter, input=raw))
     converter.register_unstructure_hook(ToolResult, make_dict_unstructure_fn(ToolResult, converter, raw_output=raw))

@@ -37,7 +37,15 @@ async def m001_initial(db: Connection) -> None:
         await db.execute(statement)
 
 
-MIGRATIONS: tuple[Migration, ...] = (m001_initial,)
+async def m002_audit(db: Connection) -> None:
+    await db.execute(
+        """CREATE TABLE audit(
+            n INTEGER PRIMARY KEY, session_id TEXT NOT NULL REFERENCES sessions(id) ON DELETE CASCADE,
+            call_id TEXT NOT NULL, body BLOB NOT NULL, UNIQUE(session_id, call_id))"""
+    )
+
+
+MIGRATIONS: tuple[Migration, ...] = (m001_initial, m002_audit)
 
 
 def refuse_newer(path: Path, version: int) -> None:

@@ -8,10 +8,11 @@ from itertools import count
 from aiosqlite import Connection
 from attrs import evolve, field, frozen
 
+from quillback.core.audit import AuditRecord
 from quillback.core.event import Grown, PartGrew
 from quillback.core.message import Message, MessageState
 from quillback.core.ports import SessionRecord
-from quillback.store.codec import dumps, encode_growth, encode_message
+from quillback.store.codec import dumps, encode_audit, encode_growth, encode_message
 from quillback.store.sql import change
 
 log = logging.getLogger(__name__)
@@ -24,6 +25,9 @@ _PUT = """
 _JOURNAL = """
     INSERT OR REPLACE INTO journal(message_id, n, event)
     SELECT ?1, ?2, ?3 WHERE EXISTS (SELECT 1 FROM messages WHERE id = ?1 AND state = 'streaming')"""
+_AUDIT = """
+    INSERT OR REPLACE INTO audit(session_id, call_id, body)
+    SELECT ?1, ?2, ?3 WHERE EXISTS (SELECT 1 FROM sessions WHERE id = ?1)"""
 _SAVE = """
     UPDATE sessions SET cwd = ?2, roots = ?3, mode = ?4, model = ?5, thinking = ?6, created_at = ?7,
         updated_at = ?8, title = ?9, cost = ?10 WHERE id = ?1"""
@@ -65,7 +69,14 @@ class Save:
     record: SessionRecord
 
 
-Entry = Put | Journal | Drop | Save
+@frozen
+class Audit:
+    session_id: str
+    call_id: str
+    body: bytes
+
+
+Entry = Put | Journal | Drop | Save | Audit
 
 
 class Outbox:
@@ -105,6 +116,9 @@ class Outbox:
     def save(self, record: SessionRecord) -> None:
         self._entries.append(Save(record))
 
+    def audit(self, record: AuditRecord) -> None:
+        self._entries.append(Audit(record.session_id, record.call_id, encode_audit(record)))
+
     def forget(self, session_id: str) -> None:
         """Nothing of the session streams from here any more."""
         self.live = {message: session for message, session in self.live.items() if session != session_id}
@@ -124,11 +138,13 @@ class Outbox:
         texts = {e.event.message_id for e in self._entries if isinstance(e, Journal)} - messages
         drops = sum(isinstance(e, Drop) for e in self._entries)
         sessions = {e.record.id for e in self._entries if isinstance(e, Save)}
+        audits = sum(isinstance(e, Audit) for e in self._entries)
         counts = (
             (len(messages), "message"),
             (len(texts), "piece of a streaming message"),
             (drops, "removal of a message"),
             (len(sessions), "session setting"),
+            (audits, "decision about a call"),
         )
         return ", ".join(f"{n} x {what}" for n, what in counts if n)
 
@@ -160,6 +176,8 @@ async def _write(db: Connection, entry: Entry) -> None:
             await change(db, "DELETE FROM messages WHERE id = ?", message_id)
         case Save(record):
             await change(db, _SAVE, *columns(record))
+        case Audit(session_id, call_id, body):
+            await change(db, _AUDIT, session_id, call_id, body)
 
 
 def columns(record: SessionRecord) -> tuple[str | int | float | bytes, ...]:
@@ -194,3 +212,5 @@ def _name(entry: Entry) -> str:
             return f"text of message {entry.event.message_id}"
         case Save():
             return f"session {entry.record.id}"
+        case Audit():
+            return f"decision about call {entry.call_id}"

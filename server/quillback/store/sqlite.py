@@ -8,11 +8,12 @@ from typing import Any
 
 from aiosqlite import Connection
 
+from quillback.core.audit import AuditRecord
 from quillback.core.event import Grown
 from quillback.core.message import Message, MessageState
 from quillback.core.model import Thinking
 from quillback.core.ports import Mode, Rule, RuleEffect, SessionRecord, StoreError
-from quillback.store.codec import DecodeError, decode_message, loads
+from quillback.store.codec import DecodeError, decode_audit, decode_message, loads
 from quillback.store.folding import grown, interrupt, unfinished
 from quillback.store.leases import HEARTBEAT, Leases, Processes
 from quillback.store.outbox import Outbox, columns
@@ -32,8 +33,8 @@ _RECORD = "id, cwd, roots, mode, model, thinking, created_at, updated_at, title,
 class SqliteStore:
     """See `core.ports.Store`. Nothing touches the disk before the first use.
 
-    `now` gives milliseconds since the epoch. Every method but `put`, `journal`, `drop` and `save_session` raises
-    StoreError where the file cannot be used; a later call tries again.
+    `now` gives milliseconds since the epoch. Every method but `put`, `journal`, `drop`, `audit` and `save_session`
+    raises StoreError where the file cannot be used; a later call tries again.
     """
 
     def __init__(self, path: Path, *, now: Callable[[], int], processes: Processes | None = None) -> None:
@@ -203,6 +204,20 @@ class SqliteStore:
 
     async def flush(self) -> None:
         await self._writer.flush()
+
+    # ------------------------------------------------------------ audit
+
+    def audit(self, record: AuditRecord) -> None:
+        self._outbox.audit(record)
+        self._writer.wake()
+
+    async def audits(self, session_id: str) -> list[AuditRecord]:
+        found = await self._read("SELECT body FROM audit WHERE session_id = ? ORDER BY n", session_id)
+        try:
+            return [decode_audit(body) for (body,) in found]
+        except DecodeError as error:
+            text = f"The audit of session {session_id} in {self._path} cannot be read ({error})."
+            raise StoreError(text) from error
 
     # ------------------------------------------------------------ rules
 

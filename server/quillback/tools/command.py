@@ -29,7 +29,13 @@ class Command:
     """
 
     def __init__(
-        self, argv: Sequence[str], cwd: str, environment: Mapping[str, str], sink: Callable[[bytes], None]
+        self,
+        argv: Sequence[str],
+        cwd: str,
+        environment: Mapping[str, str],
+        sink: Callable[[bytes], None],
+        *,
+        boxed: bool = False,
     ) -> None:
         self.sink: Callable[[bytes], None] | None = sink
         self.exit_status: int | None = None
@@ -43,7 +49,7 @@ class Command:
         self._waiters: set[asyncio.Future[None]] = set()
         self._loop = asyncio.get_running_loop()
         mark = secrets.token_hex(8)
-        self._warden = start(cwd, {**environment, MARK: mark})
+        self._warden = start(cwd, {**environment, MARK: mark}, boxed=boxed)
         self._control, self._output, self._status = ends(self._warden)
         self._trail = Trail(self._warden.pid, mark, os.fstat(self._output).st_ino)
         self._loop.add_reader(self._output, self._hear_output)
@@ -188,13 +194,19 @@ class Commands:
         self._closed = False
 
     def start(
-        self, argv: Sequence[str], cwd: str, environment: Mapping[str, str], sink: Callable[[bytes], None]
+        self,
+        argv: Sequence[str],
+        cwd: str,
+        environment: Mapping[str, str],
+        sink: Callable[[bytes], None],
+        *,
+        boxed: bool = False,
     ) -> Command:
         if self._closed:
             raise ToolError("the session is closed; no command can run")
         self._running = {command for command in self._running if not command.gone}
         adopt_orphans()
-        command = Command(argv, cwd, environment, sink)
+        command = Command(argv, cwd, environment, sink, boxed=boxed)
         self._running.add(command)
         return command
 

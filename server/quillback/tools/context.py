@@ -6,6 +6,7 @@ from pathlib import Path
 from attrs import define, field
 
 from quillback.core.ports import Editor
+from quillback.tools.sandbox import Sandbox
 
 
 @define(eq=False)
@@ -15,7 +16,8 @@ class ToolContext:
     `cwd` is absolute, relative paths start there. `roots` are real paths. `known` maps the real path of a file to the
     digest of the state the agent last read or wrote (see `files.State.digest`); the session owns and restores it, the
     tools read and update it. `outputs` is the directory for whole outputs, made on demand (0700, its files 0600).
-    `secret_env` names variables that commands do not get, on top of `environment.held_back`.
+    `secret_env` names variables that commands do not get, on top of `environment.held_back`. `sandbox` confines shell
+    commands; without one they have the user's rights.
     """
 
     session_id: str
@@ -26,6 +28,7 @@ class ToolContext:
     outputs: Path
     shell_in_editor: bool = False
     secret_env: frozenset[str] = field(default=frozenset())
+    sandbox: Sandbox | None = None
 
     def inside(self, real: str) -> bool:
         """Whether a real path lies in one of the session's roots."""

@@ -57,13 +57,15 @@ class Jobs:
         self._jobs: dict[str, Job] = {}
         self._count = 0
 
-    def start(self, line: str, argv: Sequence[str], cwd: str, environment: Mapping[str, str]) -> Job:
+    def start(
+        self, line: str, argv: Sequence[str], cwd: str, environment: Mapping[str, str], *, boxed: bool = False
+    ) -> Job:
         running = [job.id for job in self._jobs.values() if not job.command.ended]
         if len(running) >= LIMIT:
             raise ToolError(f"{LIMIT} jobs are running already ({', '.join(running)}); end one with shell_kill first")
         name = f"job_{self._count + 1}"
         output = Output(self._context.outputs, name)
-        command = self._commands.start(argv, cwd, environment, output.feed)
+        command = self._commands.start(argv, cwd, environment, output.feed, boxed=boxed)
         self._count += 1
         job = self._jobs[name] = Job(name, line, command, output)
         for old in [job.id for job in self._jobs.values() if job.command.ended][: max(0, len(self._jobs) - _KEPT)]:

@@ -11,11 +11,11 @@ from quillback.core.ports import ToolError
 _WARDEN = str(Path(__file__).with_name("warden.py"))
 
 
-def start(cwd: str, environment: Mapping[str, str]) -> "subprocess.Popen[bytes]":
-    """A warden that waits for its command. Raises ToolError."""
+def start(cwd: str, environment: Mapping[str, str], *, boxed: bool) -> "subprocess.Popen[bytes]":
+    """A warden that waits for its command; `boxed` says that the command is a sandbox. Raises ToolError."""
     try:
         return subprocess.Popen(
-            [sys.executable, "-I", "-S", _WARDEN],
+            [sys.executable, "-I", "-S", _WARDEN, *(("boxed",) if boxed else ())],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

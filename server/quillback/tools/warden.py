@@ -9,6 +9,9 @@ end of the file orders the end. fd 1: becomes the command's output. fd 2: what h
 `started PID`, `failed TEXT`, `exited STATUS` (negative: the signal), `left PID START` for each descendant that is still
 there when the command ends, so that the agent knows them should this process be killed. It closes when no descendant is
 left; the exit status is 1 if some could not be ended.
+
+With the argument `boxed` the command is a sandbox around another one, which would die with it. So the polite signals
+go to what is inside, and the sandbox ends after it.
 """
 
 import os
@@ -42,7 +45,7 @@ def main() -> None:
         _become(argv)
     os.dup2(os.open(os.devnull, os.O_RDWR), 1)
     _report(f"started {child}")
-    clear = Watch(child, wake, adopts).run()
+    clear = Watch(child, wake, adopts, boxed="boxed" in sys.argv[1:]).run()
     # Not by the usual way: the agent takes the end of fd 2 for the end of this process.
     os._exit(0 if clear else 1)
 
@@ -98,10 +101,11 @@ def _report(line: str) -> None:
 class Watch:
     """Waits for the command and its descendants, and ends them when told to."""
 
-    def __init__(self, child: int, wake: int, adopts: bool) -> None:
+    def __init__(self, child: int, wake: int, adopts: bool, *, boxed: bool) -> None:
         self._child = child
         self._wake = wake
         self._adopts = adopts
+        self._boxed = boxed
         self._childless = False
         self._ordered: float | None = None
         self._step = 0
@@ -163,12 +167,13 @@ class Watch:
                 os.killpg(self._child, number)
             return
         found = descendants(os.getpid(), table())
+        spared = self._boxed and number != signal.SIGKILL
         # A group's number is only ours while a descendant is in it.
-        if any(process.group == self._child for process in found):
+        if not spared and any(process.group == self._child for process in found):
             with suppress(OSError):
                 os.killpg(self._child, number)
         for process in found:
-            if process.group != self._child:
+            if process.pid != self._child if spared else process.group != self._child:
                 with suppress(OSError):
                     os.kill(process.pid, number)
 

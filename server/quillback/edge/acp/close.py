@@ -10,4 +10,5 @@ async def handle(connection: Connection, request: acp.CloseSessionRequest) -> ac
         await connection.sessions.close(request.session_id)
     except UnknownSessionError as error:
         raise unknown_session(error.session_id) from None
+    connection.editor.forget(request.session_id)
     return acp.CloseSessionResponse()

@@ -11,4 +11,5 @@ async def handle(connection: Connection, request: acp.DeleteSessionRequest) -> a
         await connection.sessions.delete(request.session_id)
     except StoreError as error:
         raise RpcError(INTERNAL_ERROR, str(error)) from None
+    connection.editor.forget(request.session_id)
     return acp.DeleteSessionResponse()

@@ -1,5 +1,6 @@
 """session/new"""
 
+from quillback.edge.acp.frontend_tools import declare_in_setup
 from quillback.edge.acp.options import config_options, mode_state
 from quillback.edge.connection import Connection, opened, servers_of
 from quillback_protocol import acp
@@ -7,9 +8,9 @@ from quillback_protocol import acp
 
 async def handle(connection: Connection, request: acp.NewSessionRequest) -> acp.NewSessionResponse:
     connection.check_configuration()
-    session = await opened(
-        connection.sessions.new(request.cwd, request.additional_directories, servers_of(request.mcp_servers))
-    )
+    servers = servers_of(connection, request.mcp_servers)
+    session = await opened(connection.sessions.new(request.cwd, request.additional_directories, servers))
+    declare_in_setup(connection, session.record.id, request.meta)
     return acp.NewSessionResponse(
         session.record.id, modes=mode_state(session), config_options=config_options(connection, session)
     )

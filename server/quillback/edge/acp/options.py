@@ -8,6 +8,7 @@ from quillback_protocol import acp
 
 MODES = {
     Mode.APPROVE: ("Approve", "Reads inside the workspace; asks before it changes files or runs commands"),
+    Mode.SMART: ("Smart", "Like Approve, but a small model lets calls run that do nothing but look"),
     Mode.AUTO: ("Auto", "Works without asking inside the workspace"),
     Mode.CHAT: ("Chat", "Talks only; runs no tools"),
 }

@@ -4,13 +4,16 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from quillback.edge.acp import (
+    audit,
     authenticate,
     cancel,
     close,
     delete,
+    frontend_tools,
     initialize,
     list_sessions,
     load,
+    mcp_message,
     new,
     prompt,
     resume,
@@ -18,6 +21,7 @@ from quillback.edge.acp import (
     set_mode,
 )
 from quillback.edge.connection import Connection
+from quillback_protocol.extensions import AUDIT, FRONTEND_PROGRESS, MCP_MESSAGE, SET_FRONTEND_TOOLS
 
 REQUESTS: Mapping[str, Callable[[Connection, Any], Awaitable[object]]] = {
     "initialize": initialize.handle,
@@ -31,10 +35,14 @@ REQUESTS: Mapping[str, Callable[[Connection, Any], Awaitable[object]]] = {
     "session/set_mode": set_mode.handle,
     "session/set_config_option": set_config_option.handle,
     "session/prompt": prompt.handle,
+    AUDIT: audit.handle,
 }
 
 NOTIFICATIONS: Mapping[str, Callable[[Connection, Any], Awaitable[None]]] = {
     "session/cancel": cancel.handle,
+    SET_FRONTEND_TOOLS: frontend_tools.handle_set,
+    FRONTEND_PROGRESS: frontend_tools.handle_progress,
+    MCP_MESSAGE: mcp_message.handle,
 }
 
 CANCELS: Mapping[str, Callable[[Connection, Any], None]] = {

@@ -1,0 +1,40 @@
+"""What `quillback doctor` looks at beyond the program itself: the sandbox of commands, and the user's MCP servers."""
+
+import shutil
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+from quillback.app import sandbox_problem
+from quillback.cli.doctor_checks import Check, State
+from quillback.config import Sandbox, Settings
+from quillback.core.mcp_server import HttpServer, StdioServer
+
+_SETTING = 'sandbox in config.toml: "workspace" confines them to the workspace, "workspace-offline" without a network'
+
+
+def sandbox(settings: Settings) -> Iterator[Check]:
+    """Whether commands are confined as configured; a command is run to find out."""
+    if settings.sandbox is Sandbox.OFF:
+        yield Check("sandbox", State.OK, "off: commands run with your rights", _SETTING)
+        return
+    problem = sandbox_problem(settings)
+    if problem:
+        advice = (
+            "install bubblewrap and let it make namespaces; until then each command is asked about, and runs without"
+        )
+        yield Check("sandbox", State.BAD, f"{settings.sandbox.value}, but not available: {problem}", advice)
+    else:
+        yield Check("sandbox", State.OK, f"{settings.sandbox.value}: bubblewrap works")
+
+
+def mcp_servers(settings: Settings) -> Iterator[Check]:
+    """The servers of config.toml, none of them started; arguments and addresses may hold secrets."""
+    for server in settings.mcp_servers:
+        match server:
+            case StdioServer(name=name, command=command):
+                found = shutil.which(command)
+                advice = "" if found else "give the full path of its program, or install it"
+                yield Check(f"mcp {name}", State.OK if found else State.NOTE, found or f"{command} not found", advice)
+            case HttpServer(name=name, url=url):
+                parts = urlsplit(url)
+                yield Check(f"mcp {name}", State.OK, f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}")

@@ -1,0 +1,110 @@
+"""Composes the tools of each session: its own, those of MCP servers from three places, and those of the editor."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from quillback.config import Sandbox as Confined
+from quillback.config import Settings
+from quillback.core.mcp_server import McpServer
+from quillback.core.ports import Toolbox
+from quillback.mcp.manager import McpToolbox
+from quillback.project_tools import ProjectTools, advice
+from quillback.session.services import ToolboxRequest
+from quillback.session.toolbox import CombinedToolbox
+from quillback.tools.context import ToolContext
+from quillback.tools.frontend import WithFrontendTools
+from quillback.tools.registry import build_toolbox
+from quillback.tools.sandbox import Sandbox
+from quillback.trust import Project, Standing, trust_of
+
+
+class Toolboxes:
+    """Makes the toolbox of each session of this process."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._trust = trust_of(settings)
+        self._sandbox = sandbox_of(settings)
+
+    def open(self, request: ToolboxRequest) -> Toolbox:
+        """Starts the session's MCP servers; of those that the project names only where the user trusts it."""
+        settings = self._settings
+        context = ToolContext(
+            session_id=request.session_id,
+            cwd=request.cwd,
+            roots=request.roots,
+            editor=request.editor,
+            known=request.known,
+            outputs=_outputs(settings, request.session_id),
+            shell_in_editor=settings.shell_in_editor,
+            secret_env=settings.secret_env,
+            sandbox=self._sandbox,
+        )
+        project = self._trust.look(request.cwd)
+        boxes: list[Toolbox] = [build_toolbox(context)]
+        named = _first_of_each_name([*request.servers, *settings.mcp_servers, *project.settings.mcp_servers])
+        if named:
+            boxes.append(_started(named, context, request, boxes))
+        self._tell(project, request)
+        if _can_be_asked(project, request):
+
+            def start(servers: Sequence[McpServer]) -> Toolbox:
+                known = {server.name for server in named}
+                return _started([s for s in servers if s.name not in known], context, request, boxes)
+
+            boxes.append(ProjectTools(project, self._trust, request, start))
+        whole = CombinedToolbox(boxes) if len(boxes) > 1 else boxes[0]
+        return WithFrontendTools(whole, context, request.message_of)
+
+    def _tell(self, project: Project, request: ToolboxRequest) -> None:
+        """Say what was left out and why, where the user is not asked about it."""
+        if project.standing in (Standing.EMPTY, Standing.TRUSTED):
+            for problem in project.files.settings.problems:
+                request.notice(f"{problem} ({project.root})")
+        elif not _can_be_asked(project, request):
+            request.notice(advice(project))
+
+
+def _outputs(settings: Settings, session_id: str) -> Path:
+    """Made by the first tool that keeps something; the directory around it is private from the beginning."""
+    with suppress(OSError):
+        settings.outputs.mkdir(mode=0o700, exist_ok=True)
+        settings.outputs.chmod(0o700)
+    return settings.outputs / session_id
+
+
+def sandbox_of(settings: Settings) -> Sandbox | None:
+    """The sandbox of shell commands, or None where it is off. Nothing is looked for yet."""
+    if settings.sandbox is Confined.OFF:
+        return None
+    hidden = (settings.home, settings.config_file.parent, settings.config_file)
+    return Sandbox(offline=settings.sandbox is Confined.WORKSPACE_OFFLINE, hidden=hidden)
+
+
+def _can_be_asked(project: Project, request: ToolboxRequest) -> bool:
+    return project.standing in (Standing.NEW, Standing.CHANGED) and request.editor.capabilities.questions
+
+
+def _first_of_each_name(servers: Sequence[McpServer]) -> tuple[McpServer, ...]:
+    """What comes first counts: the session's setup, then the user's configuration, then the project."""
+    found: dict[str, McpServer] = {}
+    for server in servers:
+        found.setdefault(server.name, server)
+    return tuple(found.values())
+
+
+def _started(
+    servers: Sequence[McpServer], context: ToolContext, request: ToolboxRequest, boxes: Sequence[Toolbox]
+) -> McpToolbox:
+    box = McpToolbox(
+        servers,
+        session_id=request.session_id,
+        cwd=request.cwd,
+        outputs=context.outputs,
+        on_notice=request.notice,
+        editor=request.editor,
+        reserved=[tool.spec.name for other in boxes for tool in other.tools()],
+    )
+    box.start()
+    return box
