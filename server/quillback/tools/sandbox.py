@@ -61,7 +61,13 @@ class Sandbox:
         self._program = found
         try:
             argv = self.argv(("/bin/sh", "-c", "exit 0"), "/", [("/tmp", ("--tmpfs", "/tmp"))])
-            done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=_PROBE_SECONDS)
+            done = subprocess.run(
+                argv,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=_PROBE_SECONDS,
+                start_new_session=True,  # what it leaves behind is then known to be no child of ours
+            )
         except subprocess.TimeoutExpired:
             return f"{found} does not work here: it hangs"
         except OSError as error:

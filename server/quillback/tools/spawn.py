@@ -11,7 +11,7 @@ from quillback.core.ports import ToolError
 _WARDEN = str(Path(__file__).with_name("warden.py"))
 
 
-def start(cwd: str, environment: Mapping[str, str], *, boxed: bool) -> "subprocess.Popen[bytes]":
+def start(cwd: str, environment: Mapping[str, str], *, boxed: bool = False) -> "subprocess.Popen[bytes]":
     """A warden that waits for its command; `boxed` says that the command is a sandbox. Raises ToolError."""
     try:
         return subprocess.Popen(
