@@ -89,7 +89,7 @@ def start(script: str, path: Path, *arguments: str, under: tuple[str, ...] = ())
     `under` is a command that runs it.
     """
     code = dedent(_PREAMBLE) + dedent(script)
-    command = [*under, sys.executable, "-c", code, str(Path(__file__).parents[1]), str(path), *arguments]
+    command = [*under, sys.executable, "-u", "-c", code, str(Path(__file__).parents[1]), str(path), *arguments]
     return subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, bufsize=1
     )
