@@ -264,3 +264,29 @@ async def test_a_failing_notification_handler_is_logged_only(caplog):
         await peer.idle()
     assert wire.sent == []
     assert "boom" in caplog.text
+
+
+async def test_what_is_given_up_is_answered_once_and_stopped():
+    stopped = []
+
+    async def never(_):
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            stopped.append(True)
+            raise
+
+    wire, peer = make({"_never": never}, {"_note": never})
+    peer.receive(request(1, "_never"))
+    await asyncio.sleep(0)
+    peer.receive(request(2, "_never"))
+    peer.receive(notification("_note"))
+    assert peer.running == 3
+    peer.give_up(RpcError(-32603, "ending"))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert peer.running == 1
+    assert wire.answer(1) == wire.answer(2) == -32603
+    await peer.aclose()
+    assert len(wire.sent) == 2
+    assert stopped == [True, True]

@@ -1,4 +1,5 @@
 import asyncio
+import gc
 from contextlib import aclosing
 
 import pytest
@@ -121,3 +122,14 @@ async def test_a_cancelled_taker_closes_the_stream():
 async def test_a_stream_that_is_cancelled_from_inside_is_no_hang():
     with pytest.raises(asyncio.CancelledError):
         await asyncio.wait_for(texts(Source(1, asyncio.CancelledError())), 5)
+
+
+async def test_a_failure_that_nobody_waits_for_any_more_is_no_complaint(caplog):
+    source = Source(1, ProviderError(Failure.OVERLOADED, "busy"))
+    async with aclosing(batches(source())) as arriving:
+        await anext(arriving)
+        await until(lambda: source.closed)
+    gc.collect()
+    await asyncio.sleep(0)
+    assert source.closed
+    assert caplog.text == ""

@@ -1,3 +1,5 @@
+import time
+
 import pytest
 from attrs import evolve
 
@@ -96,3 +98,10 @@ def test_the_last_reply_says_how_full_the_window_is():
     ]
     assert context_used(stream) == 170_242
     assert context_used([]) == 0
+
+
+def test_a_long_stream_is_not_compared_with_itself():
+    stream = [message(n, Role.USER if n % 2 else Role.ASSISTANT, Text(f"text {n}")) for n in range(1, 20_001)]
+    begun = time.monotonic()
+    assert recovered(stream, Ids(), lambda: 5)[1] == []
+    assert time.monotonic() - begun < 2

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from attrs import evolve
 
+from quillback.core.mcp_server import StdioServer
 from quillback.core.message import Text
 from quillback.core.model import Thinking as ThinkingLevel
 from quillback.core.ports import Mode, SessionBusyError, StoreError
@@ -226,6 +227,86 @@ async def test_after_the_end_nothing_is_opened_any_more(tmp_path):
         with pytest.raises(ClosedError):
             other.submit([Text("hi")])
         assert k.store._leases.held == set()
+
+
+# ---------------------------------------------------------------- callers that give up
+
+
+@pytest.mark.parametrize("name", ["close", "delete"])
+async def test_an_end_goes_on_when_its_caller_gives_up(tmp_path, name):
+    gate = Gate()
+    async with kit(tmp_path, [gate]) as k:
+        session_id = k.session.record.id
+        running = collect(k.session.submit([Text("hi")]))
+        await gate.wait()
+        ending = asyncio.create_task(getattr(k.sessions, name)(session_id))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        ending.cancel()
+        await asyncio.wait({ending})
+        assert ending.cancelled()
+        assert completed(await running).stop_reason.value == "cancelled"
+        await until(lambda: session_id not in k.store._leases.held)
+        await until(lambda: k.toolboxes[0].closed)
+        with pytest.raises(UnknownSessionError):
+            await k.sessions.close(session_id)
+        assert (await k.store.session(session_id) is None) == (name == "delete")
+
+
+async def test_an_end_that_nobody_waits_for_is_waited_for_at_the_end(tmp_path):
+    async with kit(tmp_path) as k:
+        ending = asyncio.create_task(k.sessions.close(k.session.record.id))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        ending.cancel()
+        await k.sessions.close_all()
+        assert k.store._leases.held == set()
+
+
+@pytest.mark.parametrize("ticks", [0, 1, 2, 3, 5, 8, 13, 21, 34])
+async def test_a_session_that_nobody_waits_for_any_more_is_not_kept(tmp_path, ticks):
+    async with kit(tmp_path) as k:
+        before = {r.id for r in await k.sessions.listed(cwd=None, before=None, limit=10)}
+        making = asyncio.create_task(k.sessions.new(k.cwd))
+        for _ in range(ticks):
+            await asyncio.sleep(0.0005)
+        making.cancel()
+        await asyncio.wait({making})
+        made = set() if making.cancelled() else {making.result().record.id}
+        await until(lambda: not k.sessions._works)
+        assert {r.id for r in await k.sessions.listed(cwd=None, before=None, limit=10)} == before | made
+        assert k.store._leases.held == {k.session.record.id} | made
+
+
+@pytest.mark.parametrize("ticks", [0, 1, 2, 3, 5, 8, 13, 21, 34])
+async def test_a_session_whose_opening_was_given_up_is_free(tmp_path, ticks):
+    async with kit(tmp_path) as k:
+        session_id = k.session.record.id
+        await k.sessions.close(session_id)
+        opening = asyncio.create_task(k.sessions.open(session_id, k.cwd))
+        for _ in range(ticks):
+            await asyncio.sleep(0.0005)
+        opening.cancel()
+        await asyncio.wait({opening})
+        await until(lambda: not k.sessions._works)
+        assert (session_id in k.store._leases.held) != opening.cancelled()
+        assert (await k.sessions.open(session_id, k.cwd)).record.id == session_id
+
+
+async def test_settings_that_an_open_session_ignores_are_named(tmp_path, caplog):
+    async with kit(tmp_path) as k:
+        (tmp_path / "more").mkdir()
+        session_id = k.session.record.id
+        server = StdioServer("s", "/bin/true", (), {})
+        await k.sessions.open(session_id, k.cwd)
+        assert caplog.text == ""
+        await k.sessions.open(session_id, k.cwd, servers=[server])
+        await k.sessions.open(session_id, k.cwd, [str(tmp_path / "more")])
+        assert caplog.text.count("is open already and keeps") == 2
+        await k.sessions.close(session_id)
+        await k.sessions.open(session_id, k.cwd, [str(tmp_path / "more")], [server])
+        await k.sessions.open(session_id, k.cwd, [str(tmp_path / "more")], [server])
+        assert caplog.text.count("is open already and keeps") == 2
 
 
 # ---------------------------------------------------------------- ids

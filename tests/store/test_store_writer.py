@@ -162,6 +162,43 @@ async def test_close_does_not_wait_for_a_lock_for_ever(path: Path, monkeypatch: 
     assert not [thread for thread in threading.enumerate() if "connection_worker" in thread.name]
 
 
+async def test_a_store_in_a_hurry_gives_waiting_work_up(path: Path) -> None:
+    async with opened(path, "s1") as store:
+        holder = sqlite3.connect(path, isolation_level=None)
+        holder.execute("BEGIN IMMEDIATE")
+        store.put(said("m1", "late"))
+        flushing = asyncio.create_task(store.flush())
+        await asyncio.sleep(0.1)  # it waits, and shows no sign of that
+        began = time.monotonic()
+        store.hurry(0.2)
+        with pytest.raises(StoreError, match=r"Not saved: 1 x message.*q\.db is locked"):
+            await flushing
+        assert time.monotonic() - began < 1.5
+        holder.close()
+    assert query(path, "SELECT id FROM messages") == [("m1",)]
+
+
+async def test_a_close_ends_in_time_though_the_disk_hangs(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    store, go_on = new_store(path), threading.Event()
+    await store.create_session(record())
+    await store.acquire("s1")
+
+    async def hangs(_: object) -> None:
+        await asyncio.to_thread(go_on.wait)
+
+    hanging = asyncio.create_task(store._writer.run(hangs))
+    store.put(said("m1", "lost"))
+    began = time.monotonic()
+    with pytest.raises(StoreError, match=r"Not saved: 1 x message.*takes too long"):
+        await store.close(0.5)
+    assert time.monotonic() - began < 1.5
+    assert "could not be closed in time" in caplog.text
+    go_on.set()
+    await hanging
+    assert store._writer._task is not None
+    await store._writer._task
+
+
 async def test_a_cancelled_close_still_closes(path: Path) -> None:
     store = new_store(path)
     await store.create_session(record())

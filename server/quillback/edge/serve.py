@@ -25,6 +25,7 @@ from quillback_protocol.peer import InitializeGate, Peer
 PARENT_SECONDS = 1.0
 ANSWER_SECONDS = 0.5
 PROMPT = "session/prompt"
+ENDING = "Quillback is shutting down"
 FULL = 8 * 1024 * 1024
 """Bytes that a client has not taken, above which nothing more is read from it."""
 CROWD = 1000
@@ -134,6 +135,8 @@ class AcpServer:
         return self._writer.buffered > FULL or at_work > CROWD
 
     def _refusal(self, method: str) -> RpcError | None:
+        if self._stop.is_set():
+            return RpcError(INTERNAL_ERROR, ENDING)
         if method == PROMPT and len(self._connection.prompts) >= CROWD:
             return RpcError(INVALID_REQUEST, f"{CROWD} prompts are waiting; wait for answers before you send more")
         return self._gate(method)
@@ -169,7 +172,7 @@ class AcpServer:
         await self._by(min(self._loop.time() + ANSWER_SECONDS, until), self._answer_short_ones())
         await self._by(until - 2 * ANSWER_SECONDS, self._connection.sessions.close_all())
         await self._by(until - ANSWER_SECONDS, self._peer.idle())
-        self._peer.give_up(RpcError(INTERNAL_ERROR, "Quillback is shutting down"))
+        self._peer.give_up(RpcError(INTERNAL_ERROR, ENDING))
         await self._by(until - ANSWER_SECONDS / 2, self._peer.aclose())
         if not self._writer.broken:
             await self._by(until, self._writer.flushed())

@@ -73,8 +73,10 @@ def check_gap(source: bytes, start: int, end: int) -> None:
 
 def check_ends(root: "Node", source: bytes) -> None:
     """Raises MisreadError when something before or after all nodes was passed over."""
-    check_gap(source, 0, root.start_byte)
-    check_gap(source, root.end_byte, len(source))
+    children = root.children
+    check_gap(source, 0, children[0].start_byte if children else len(source))
+    if children:
+        check_gap(source, children[-1].end_byte, len(source))
 
 
 def check_token(node: "Node", source: bytes) -> None:

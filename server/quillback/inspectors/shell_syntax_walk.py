@@ -146,7 +146,11 @@ class Walk:
             for part in plain[:1]:
                 nodes = part.children if part.type == "command_name" else [part]
                 words += self.parts.words([*nodes, *plain[1:]], around)
-                if part.type == "command_name" and _LIKE_ASSIGNMENT.match(words[0].source.replace("\\\n", "")):
+                if (
+                    part.type == "command_name"
+                    and words
+                    and _LIKE_ASSIGNMENT.match(words[0].source.replace("\\\n", ""))
+                ):
                     raise MisreadError("an assignment is read in two ways")
         if words and words[0].text in _SETTING:
             self.findings.hold(words)

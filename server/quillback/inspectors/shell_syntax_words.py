@@ -83,7 +83,8 @@ class Reader:
         if not braces:
             return [self._word(atoms, source)]
         try:
-            return [self._word(one, source) for one in expand_braces(atoms)]
+            found = expand_braces(atoms)
+            return [self._word(one, source) for one in found if one or len(found) == 1]
         except UnclearBracesError:
             self.holes.append(Hole(UNKNOWN, splits=True))
             return [self._word((*_before_brace(atoms), self._hole_atom()), source)]
