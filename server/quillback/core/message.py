@@ -192,7 +192,22 @@ class ToolResult:
     seen: tuple[FileSeen, ...] = ()
 
 
-Part = Text | Thinking | RedactedThinking | ToolUse | ToolResult | Image | Resource | ResourceLink | Notice
+@frozen
+class Summary:
+    """Stands in the model's input for all that came before it in the stream; `text` is empty after a clear.
+
+    The other fields carry on what is read from the stream and was said before: the text of the first prompt and of the
+    last four, the plan, the files that the agent knows.
+    """
+
+    text: str
+    task: str = ""
+    said: tuple[str, ...] = ()
+    plan: tuple[PlanEntry, ...] | None = None
+    seen: tuple[FileSeen, ...] = ()
+
+
+Part = Text | Thinking | RedactedThinking | ToolUse | ToolResult | Image | Resource | ResourceLink | Notice | Summary
 
 
 @frozen

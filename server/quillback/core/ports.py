@@ -9,23 +9,24 @@ from typing import Any, Protocol
 
 from attrs import frozen
 
-from quillback.core.audit import AuditRecord
-from quillback.core.event import Grown
 from quillback.core.frontend import FrontendAnswer, FrontendTool
 from quillback.core.message import (
     FileSeen,
     JsonObject,
     Location,
-    Message,
     PlanEntry,
     ResultPart,
     Shown,
     ToolUse,
 )
-from quillback.core.model import ModelRequest, ProviderEvent, Thinking, ToolSpec
+from quillback.core.model import ModelRequest, ProviderEvent, ToolSpec
 from quillback.core.rules import Mode as Mode
 from quillback.core.rules import Rule as Rule
 from quillback.core.rules import RuleEffect as RuleEffect
+from quillback.core.storing import SessionBusyError as SessionBusyError
+from quillback.core.storing import SessionRecord as SessionRecord
+from quillback.core.storing import Store as Store
+from quillback.core.storing import StoreError as StoreError
 from quillback.core.verdict import ALLOW, Verdict
 
 
@@ -74,7 +75,8 @@ class ToolProgress:
 class ToolOutcome:
     """The end of a call. See `ToolResult` for the fields; `stop_turn` ends the turn after this step.
 
-    `say` is then shown to the user as the turn's last message.
+    `say` is then shown to the user as the turn's last message. `final` is the turn's final output; `cost` is what the
+    call took of models, in US dollars.
     """
 
     content: tuple[ResultPart, ...]
@@ -86,6 +88,8 @@ class ToolOutcome:
     seen: tuple[FileSeen, ...] = ()
     stop_turn: bool = False
     say: str = ""
+    final: str = ""
+    cost: float = 0.0
 
 
 class PreparedCall(Protocol):
@@ -297,98 +301,3 @@ class Inspector(Protocol):
     async def inspect(self, inspection: Inspection) -> Verdict:
         """What it says of the call. An error, or no answer for 30 seconds, counts as Ask."""
         ...
-
-
-# ---------------------------------------------------------------- store
-
-
-@frozen
-class SessionRecord:
-    """A session's row. Times are milliseconds since the epoch; `cost` is US dollars."""
-
-    id: str
-    cwd: str
-    roots: tuple[str, ...]
-    mode: Mode
-    model: str
-    thinking: Thinking
-    created_at: int
-    updated_at: int
-    title: str = ""
-    cost: float = 0.0
-
-
-class StoreError(Exception):
-    """The store could not do it; the text names the file and what to do."""
-
-
-class SessionBusyError(StoreError):
-    """Another live process owns the session."""
-
-
-class Store(Protocol):
-    """Sessions on disk. `put`, `journal`, `drop` and `audit` only enqueue, in order; `flush` waits for all of it.
-
-    What could not be written stays enqueued and is tried again by the next flush.
-    """
-
-    async def create_session(self, record: SessionRecord) -> None: ...
-
-    async def session(self, session_id: str) -> SessionRecord | None: ...
-
-    async def sessions(
-        self, *, cwd: str | None = None, before: tuple[int, str] | None = None, limit: int = 50
-    ) -> list[SessionRecord]:
-        """Newest first by (updated_at, id), strictly below `before`."""
-        ...
-
-    async def delete_session(self, session_id: str) -> None:
-        """Forget it and its messages; unknown ids are no error."""
-        ...
-
-    def save_session(self, record: SessionRecord) -> None: ...
-
-    async def acquire(self, session_id: str) -> None:
-        """Become the session's one owner. Raises SessionBusyError while another live process owns it."""
-        ...
-
-    async def release(self, session_id: str) -> None: ...
-
-    async def messages(self, session_id: str) -> list[Message]:
-        """The stream in `seq` order, queued prompts last. What a killed process left streaming is folded from its
-        journal and comes back, and is stored, as interrupted."""
-        ...
-
-    def put(self, message: Message) -> None:
-        """Insert or replace a message. A state other than streaming also removes its journal."""
-        ...
-
-    def journal(self, event: Grown) -> None: ...
-
-    def drop(self, message_id: str) -> None: ...
-
-    async def flush(self) -> None:
-        """Raises StoreError naming what is not saved."""
-        ...
-
-    async def rules(self, root: str) -> list[Rule]: ...
-
-    async def add_rule(self, rule: Rule) -> None: ...
-
-    async def all_rules(self) -> list[tuple[int, Rule]]:
-        """The rules of all roots, oldest first, each with a number that stays its own while it is stored."""
-        ...
-
-    async def delete_rule(self, number: int) -> bool:
-        """False if no rule has the number."""
-        ...
-
-    def audit(self, record: AuditRecord) -> None:
-        """Enqueue a decision. It goes with its session."""
-        ...
-
-    async def audits(self, session_id: str) -> list[AuditRecord]:
-        """The decisions of a session in the order in which they were made."""
-        ...
-
-    async def close(self) -> None: ...

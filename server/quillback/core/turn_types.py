@@ -1,12 +1,14 @@
 """What goes into a turn and what it asks for: its setup, the actions of `next_action`, the inputs of `feed`."""
 
 from collections.abc import Callable, Sequence
+from enum import Enum
 
-from attrs import frozen
+from attrs import field, frozen
 
 from quillback.core.assemble import NewId
 from quillback.core.event import TurnCompleted
-from quillback.core.message import Message, ToolResult, ToolUse
+from quillback.core.hooks import HookAnswer
+from quillback.core.message import JsonObject, Message, ToolResult, ToolUse
 from quillback.core.model import Model, ModelRequest, ProviderError, ProviderEvent, ToolSpec
 from quillback.core.model import Thinking as ThinkingLevel
 
@@ -31,9 +33,56 @@ class Limits:
 
 
 @frozen
+class Check:
+    """A command that must end with exit code 0, within `seconds`, for the work to count as done."""
+
+    command: str
+    seconds: float = 300.0
+
+
+@frozen
+class Recipe:
+    """What a turn must bring. Checks that fail are retried `retries` times, `fresh` from the prompt on, after
+    `on_failure` was run. `output` is the JSON schema of a final output; None for none."""
+
+    checks: tuple[Check, ...] = ()
+    retries: int = 3
+    fresh: bool = False
+    on_failure: Check | None = None
+    output: JsonObject | None = None
+
+
+@frozen
+class Aim:
+    """What keeps a turn going beyond the model's own end. `compact` is a turn that only compacts, with a focus."""
+
+    goal: str = ""
+    grind: bool = False
+    recipe: Recipe = field(factory=Recipe)
+    compact: str | None = None
+
+
+@frozen
+class Compacting:
+    """When to compact: `ratio` of the window; None for the built-in margins; 0 or from 1 on never."""
+
+    ratio: float | None = None
+
+    def due(self, used: int, window: int) -> bool:
+        if self.ratio is not None:
+            return 0 < self.ratio < 1 and used > window * self.ratio
+        margin = MARGIN if window > LARGE_WINDOW else window // 5
+        return window > 0 and window - used <= margin
+
+
+LARGE_WINDOW = 200_000
+MARGIN = 20_000
+
+
+@frozen
 class Setup:
     """What a turn is given. `new_id`, `now` (milliseconds) and `jitter` (0 to 1) keep it pure; `spent` is the
-    session's cost so far."""
+    session's cost so far. `stop_hook` says whether there is a hook to ask before the turn may end."""
 
     session_id: str
     model: Model
@@ -44,6 +93,9 @@ class Setup:
     jitter: Callable[[], float]
     limits: Limits = Limits()
     spent: float = 0.0
+    aim: Aim = field(factory=Aim)
+    compacting: Compacting = field(factory=Compacting)
+    stop_hook: bool = False
 
 
 # ---------------------------------------------------------------- actions
@@ -76,24 +128,84 @@ class RunTools:
 
 
 @frozen
+class Compact:
+    """Have the small model summarise this, and feed Compacted or CompactionFailed."""
+
+    history: tuple[Message, ...]
+    focus: str = ""
+    by_hand: bool = False
+
+
+class Question(Enum):
+    """What must be known before the turn may end."""
+
+    CHECKS = "checks"
+    STOP_HOOK = "stop hook"
+
+
+@frozen
+class Consult:
+    """Find `question` out and feed ChecksRan or StopAnswered. `text` is the model's last answer, `blocks` how often a
+    Stop hook has said no by now."""
+
+    question: Question
+    text: str = ""
+    blocks: int = 0
+
+
+@frozen
 class Finish:
     """The turn is over; `completed` is its last event."""
 
     completed: TurnCompleted
 
 
-Action = BeginStep | CallModel | Wait | RunTools | Finish
+Action = BeginStep | CallModel | Wait | RunTools | Compact | Consult | Finish
 
 # ---------------------------------------------------------------- inputs
 
 
 @frozen
 class StepBegan:
-    """`elapsed` is seconds since the turn began; `steers` are user messages to add."""
+    """`elapsed` is seconds since the turn began."""
 
     tools: tuple[ToolSpec, ...]
     elapsed: float = 0.0
-    steers: tuple[Message, ...] = ()
+
+
+@frozen
+class Steered:
+    """The user adds a message to the running turn; it waits for the next step. It has no place in the stream yet."""
+
+    message: Message
+
+
+@frozen
+class Compacted:
+    """`summary` is the small model's text, `cost` what it took in US dollars."""
+
+    summary: str
+    cost: float = 0.0
+
+
+@frozen
+class CompactionFailed:
+    """`reason` is for the user."""
+
+    reason: str
+    cost: float = 0.0
+
+
+@frozen
+class ChecksRan:
+    """`failures` says what failed and how, for the model; empty when all checks passed."""
+
+    failures: str
+
+
+@frozen
+class StopAnswered:
+    answer: HookAnswer
 
 
 @frozen
@@ -125,11 +237,14 @@ class ToolBegan:
 
 @frozen
 class ToolFinished:
-    """`stop_turn` says that nothing follows this step but `say`, shown to the user."""
+    """`stop_turn` says that nothing follows this step but `say`, shown to the user. `final` is the turn's final output;
+    `cost` what the call took of models, in US dollars."""
 
     result: ToolResult
     stop_turn: bool = False
     say: str = ""
+    final: str = ""
+    cost: float = 0.0
 
 
 @frozen
@@ -145,4 +260,19 @@ class Crash:
     kind: str = "internal"
 
 
-Input = StepBegan | Received | ReplyEnded | RequestFailed | Waited | ToolBegan | ToolFinished | Cancel | Crash
+Input = (
+    StepBegan
+    | Steered
+    | Received
+    | ReplyEnded
+    | RequestFailed
+    | Waited
+    | ToolBegan
+    | ToolFinished
+    | Compacted
+    | CompactionFailed
+    | ChecksRan
+    | StopAnswered
+    | Cancel
+    | Crash
+)

@@ -5,10 +5,15 @@ from pathlib import Path
 
 from attrs import field, frozen
 
+from quillback.core.commands import Commands
+from quillback.core.hooks import Hooks
 from quillback.core.mcp_server import McpServer
 from quillback.core.model import Model
 from quillback.core.ports import Editor, Inspection, Provider, SessionRecord, Store, Toolbox
-from quillback.core.turn_types import Limits
+from quillback.core.process import RunCommand
+from quillback.core.subagent import Subagents
+from quillback.core.turn_types import Compacting, Limits
+from quillback.core.undo import KeepOriginal
 from quillback.session.permits import Inspected
 
 
@@ -16,6 +21,7 @@ from quillback.session.permits import Inspected
 class ToolboxRequest:
     """`known` maps the real paths the session has read or written to the SHA-256 of that content.
     `notice` takes what the user should know of the session's tools; `message_of` gives the id of a call's message.
+    `subagents` is None in a subagent.
     """
 
     session_id: str
@@ -26,6 +32,16 @@ class ToolboxRequest:
     servers: tuple[McpServer, ...]
     notice: Callable[[str], None]
     message_of: Callable[[str], str]
+    keep_original: KeepOriginal
+    subagents: Subagents | None
+
+
+@frozen
+class CommandsRequest:
+    """`toolbox` is the session's, whose MCP servers may offer prompts."""
+
+    record: SessionRecord
+    toolbox: Toolbox
 
 
 @frozen
@@ -33,6 +49,7 @@ class Policy:
     """Choices of the user that hold for every session."""
 
     limits: Limits = field(factory=Limits)
+    compacting: Compacting = field(factory=Compacting)
     tool_concurrency: int = 8
     queue_when_busy: bool = True
     stop_on_reject: bool = False
@@ -44,6 +61,7 @@ class Services:
 
     `inspect` gives the verdict of all inspectors and what each said; `rule` names the narrowest rule for a call.
     `opened` hears of each session that is made or loaded, `forgotten` of the id of each that is deleted.
+    `small_model` is the one for summaries and titles. `hooks` and `commands` are those of a session.
     """
 
     store: Store
@@ -58,4 +76,8 @@ class Services:
     jitter: Callable[[], float]
     opened: Callable[[SessionRecord], None]
     forgotten: Callable[[str], None]
+    small_model: Callable[[], Model]
+    run_command: RunCommand
+    hooks: Callable[[SessionRecord], Hooks]
+    commands: Callable[[CommandsRequest], Commands]
     policy: Policy = field(factory=Policy)

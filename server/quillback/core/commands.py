@@ -1,0 +1,119 @@
+"""The port to slash commands: what a prompt that begins with `/name` stands for."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from attrs import field, frozen
+
+from quillback.core.audit import AuditRecord
+from quillback.core.message import Part
+from quillback.core.model import Model
+from quillback.core.ports import Mode, SessionRecord
+from quillback.core.turn_types import Recipe
+from quillback.core.undo import UndoReport
+
+
+@frozen
+class CommandInfo:
+    """As it is advertised. `hint` says what to type after the name; empty where nothing is expected."""
+
+    name: str
+    description: str
+    hint: str = ""
+
+
+@frozen
+class Say:
+    """An answer for the user only; no model is asked."""
+
+    text: str
+
+
+@frozen
+class Expand:
+    """The prompt stands for `parts`, which the model gets in its place; `recipe` adds checks and a final output."""
+
+    parts: tuple[Part, ...]
+    recipe: Recipe = field(factory=Recipe)
+
+
+@frozen
+class Begin:
+    """Start at once: `confirmation` is for the user, `kickoff` for the model."""
+
+    confirmation: str
+    kickoff: str
+    goal: str = ""
+    grind: bool = False
+
+
+@frozen
+class Compact:
+    """Summarise the conversation now; `focus` is what the summary should keep above all."""
+
+    focus: str = ""
+
+
+@frozen
+class Clear:
+    """From now on the model sees nothing of what came before."""
+
+    text: str
+
+
+CommandResult = Say | Expand | Begin | Compact | Clear
+
+
+class Desk(Protocol):
+    """What a command may see of the session and do with it. Methods raise ValueError with a text for the user."""
+
+    @property
+    def record(self) -> SessionRecord: ...
+
+    @property
+    def model(self) -> Model: ...
+
+    @property
+    def context_used(self) -> int:
+        """Tokens of the model's window that the conversation takes, as far as it is known."""
+        ...
+
+    def models(self) -> Sequence[str]:
+        """The names of the models that can be chosen."""
+        ...
+
+    def set_mode(self, mode: Mode) -> None: ...
+
+    def set_model(self, model: str) -> None: ...
+
+    async def audits(self) -> Sequence[AuditRecord]: ...
+
+    async def undo(self) -> UndoReport: ...
+
+    async def fork(self) -> str:
+        """The id of a new session that goes on from here."""
+        ...
+
+
+class Commands(Protocol):
+    """The commands of one session. Any of these methods may find files that have come, gone or changed."""
+
+    def available(self) -> tuple[CommandInfo, ...]: ...
+
+    async def run(self, name: str, argument: str, desk: Desk) -> CommandResult | None:
+        """What `/name argument` stands for; None when there is no such command. Never raises for bad arguments: it
+        says what is wrong."""
+        ...
+
+
+def parse(text: str) -> tuple[str, str] | None:
+    """The name and the argument of a prompt that is a command; None for any other prompt.
+
+    A path such as `/usr/bin` is none: a name has no slash in it.
+    """
+    if not text.startswith("/"):
+        return None
+    head, _, argument = text[1:].partition("\n") if "\n" in text.split(" ", 1)[0] else text[1:].partition(" ")
+    if not head or "/" in head or not head[0].isalnum():
+        return None
+    return head, argument.strip()

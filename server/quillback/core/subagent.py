@@ -1,0 +1,26 @@
+"""The port to subagents: a task that a session of its own works on, beside the one that asked."""
+
+from collections.abc import AsyncIterator
+from typing import Protocol
+
+from attrs import frozen
+
+from quillback.core.ports import ToolOutcome, ToolProgress
+
+
+@frozen
+class Task:
+    """`tools` are the names that the subagent may use; None for all that its parent has but `subagent` itself."""
+
+    call_id: str
+    text: str
+    tools: tuple[str, ...] | None = None
+
+
+class Subagents(Protocol):
+    def run(self, task: Task) -> AsyncIterator[ToolProgress | ToolOutcome]:
+        """Work on `task`: what can be seen of it as it goes on, then its outcome, which carries its cost.
+
+        Cancelling cancels it. Raises ToolError when it cannot begin.
+        """
+        ...
