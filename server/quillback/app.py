@@ -14,17 +14,21 @@ from typing import TextIO, cast
 
 from attrs import evolve
 
+from quillback.commands.session_commands import SessionCommands
 from quillback.config import Settings, load_settings
+from quillback.core.hooks import Hooks
 from quillback.core.model import Model
 from quillback.core.ports import Inspection, Inspector, SessionRecord, StoreError
 from quillback.core.rules import parse_pattern
 from quillback.core.side import SideModel
-from quillback.core.turn_types import Limits
+from quillback.core.turn_types import Compacting, Limits
 from quillback.edge import fds
 from quillback.edge.handshake import Handshake, refuse
 from quillback.edge.serve import AcpServer
 from quillback.edge.stderr import Stderr
 from quillback.edge.stdio import claim_stdio
+from quillback.hooks.files import UserFile
+from quillback.hooks.runner import CommandHooks
 from quillback.inspectors import third_party
 from quillback.inspectors.adversary import AdversaryInspector
 from quillback.inspectors.chain import inspect
@@ -36,18 +40,22 @@ from quillback.inspectors.sandbox import SandboxInspector
 from quillback.inspectors.security import SecurityInspector
 from quillback.inspectors.third_party import ThirdParty
 from quillback.models import SCRIPTED, Models
+from quillback.project_hooks import ProjectHooks
 from quillback.providers.reach import reach
 from quillback.providers.scripted import demo_workspace
 from quillback.session.ids import IdSource
 from quillback.session.permits import Inspected
 from quillback.session.registry import Defaults, Sessions
-from quillback.session.services import Policy, Services
+from quillback.session.services import CommandsRequest, Policy, Services
 from quillback.session.side import SmallModel
 from quillback.session.system_prompt import system_prompt
+from quillback.session.title import title_writer
 from quillback.store.health import Health, examine
 from quillback.store.sqlite import SqliteStore
 from quillback.toolboxes import Toolboxes, sandbox_of
-from quillback.trust import load_project
+from quillback.tools.restore import restorer
+from quillback.tools.run_command import CommandRunner
+from quillback.trust import load_project, trust_of
 
 NOISY = (
     *("httpx2", "httpcore2", "anthropic", "mcp", "client", "asyncio", "aiosqlite"),
@@ -64,6 +72,7 @@ SAVE_SECONDS = 1.0
 """How long an answer to a prompt waits for another process to let go of the database, when the end has begun."""
 MODELS_SECONDS = 0.5
 LOG_SECONDS = 0.3
+DOCTOR_SECONDS = 1.0
 NO_START = "Quillback could not start because of an internal error; its standard error says more"
 log = logging.getLogger(__name__)
 
@@ -81,8 +90,11 @@ class App:
         self.problems = (*settings.problems, *self.models.problems, *rule_problems(settings))
         self.store = SqliteStore(settings.database, now=now_ms)
         self.defaults = Defaults(self.models.default, settings.mode, settings.thinking)
-        self._inspectors = inspectors_of(settings, SmallModel(self._small_model, self.models.provider))
+        small = SmallModel(self._small_model, self.models.provider)
+        self._inspectors = inspectors_of(settings, small)
         self._third_party = ThirdParty()
+        self._user_hooks = UserFile(settings.user_hooks)
+        self._run_command = CommandRunner(settings.secret_env)
         self.services = Services(
             store=self.store,
             model=self.models.get,
@@ -96,7 +108,14 @@ class App:
             jitter=random.random,
             opened=self._opened,
             forgotten=self._forgotten,
+            restore=restorer,
+            small_model=self._small_model,
+            models=self._model_names,
+            run_command=self._run_command,
+            hooks=self._hooks,
+            commands=self._commands,
             policy=_policy(settings),
+            title=title_writer(small) if settings.titles else None,
         )
 
     async def close(self, seconds: float | None = None) -> None:
@@ -104,9 +123,9 @@ class App:
         begun = time.monotonic()
         try:
             async with asyncio.timeout(MODELS_SECONDS if seconds is None else min(MODELS_SECONDS, seconds / 2)):
-                await self.models.close()
+                await asyncio.gather(self.models.close(), self._run_command.close())
         except Exception as error:
-            log.warning("the connections to models were not closed properly: %s", error or type(error).__name__)
+            log.warning("connections or commands were not closed properly: %s", error or type(error).__name__)
         finally:
             left = None if seconds is None else max(0.1, seconds - (time.monotonic() - begun))
             await self.store.close(left)
@@ -115,6 +134,41 @@ class App:
         """A script has no small one beside it: it answers itself."""
         scripted = self.models.default.startswith(SCRIPTED)
         return self.models.get(self.models.default if scripted else self.settings.small_model)
+
+    def _model_names(self) -> list[str]:
+        return [name for name, _ in self.models.choices()]
+
+    def _hooks(self, record: SessionRecord) -> Hooks:
+        """Those of the user and, as long as it is trusted, of the session's project."""
+        return CommandHooks(
+            session_id=record.id,
+            cwd=record.cwd,
+            mode=record.mode.value,
+            user=self._user_hooks,
+            project=ProjectHooks(trust_of(self.settings), Path(record.cwd)),
+            run=self._run_command,
+        )
+
+    def _commands(self, request: CommandsRequest) -> SessionCommands:
+        """A project's command files count as long as they are trusted, and only as they were trusted."""
+        cwd = Path(request.record.cwd)
+        return SessionCommands(
+            directory=self.settings.config_file.parent / "commands",
+            project=lambda: load_project(self.settings, cwd).commands,
+            toolbox=request.toolbox,
+            doctor=self._doctor,
+            notice=request.notice,
+        )
+
+    async def _doctor(self) -> str:
+        """The part of `quillback doctor` that is quick."""
+        from quillback.cli.doctor_report import report  # it imports this module
+
+        try:
+            async with asyncio.timeout(DOCTOR_SECONDS):
+                return await asyncio.to_thread(report, self.settings)
+        except TimeoutError:
+            return "That took too long. `quillback doctor` in a terminal tells everything."
 
     async def _inspect(self, inspection: Inspection) -> Inspected:
         """A trusted project's rules count like the configured ones."""
@@ -168,6 +222,12 @@ def rule_problems(settings: Settings) -> list[str]:
     return problems
 
 
+def user_hooks(settings: Settings) -> tuple[int, tuple[str, ...]]:
+    """How many hooks the user's own file has, and what is wrong with it."""
+    found = UserFile(settings.user_hooks)()
+    return len(found.hooks), found.problems
+
+
 def sandbox_problem(settings: Settings) -> str:
     """Why commands cannot be confined as configured, after a try; empty when they can, or when it is off."""
     sandbox = sandbox_of(settings)
@@ -196,6 +256,9 @@ def inspectors_of(settings: Settings, side: SideModel) -> list[Inspector]:
 def _policy(settings: Settings) -> Policy:
     return Policy(
         limits=Limits(settings.max_steps, settings.max_cost, settings.max_duration),
+        compacting=Compacting(settings.compact_at),
+        grind_cost=settings.grind_cost,
+        subagent_steps=settings.subagent_max_steps,
         tool_concurrency=settings.tool_concurrency,
         queue_when_busy=settings.on_busy.value == "queue",
         stop_on_reject=settings.on_reject.value == "stop",

@@ -24,6 +24,7 @@ from quillback.config_values import (
     line,
     number_of,
     positive,
+    ratio,
     rules,
     secret,
     variables,
@@ -76,7 +77,7 @@ class LogLevel(StrEnum):
 
 @frozen(kw_only=True)
 class Settings:
-    """Everything that is configured. Durations are seconds, `max_cost` is US dollars, `context_window` tokens.
+    """Everything that is configured. Durations are seconds, `max_cost` and `grind_cost` are US dollars, `context_window` tokens.
 
     An empty `model` means the catalog's default. `models` holds the tables `[models."ID"]` as they stand in the
     file, for the catalog to read. `secret_env` are variables that commands do not get, besides keys of model services.
@@ -98,13 +99,17 @@ class Settings:
     thinking: Thinking = Thinking.OFF
     context_window: int | None = None
     max_steps: int = 1000
+    subagent_max_steps: int = 50
     max_cost: float | None = None
     max_duration: float | None = None
+    grind_cost: float = 10.0
+    compact_at: float | None = None
     stream_idle_timeout: float = 300.0
     frontend_timeout: float | None = None
     on_busy: OnBusy = OnBusy.QUEUE
     on_reject: OnReject = OnReject.CONTINUE
     tool_concurrency: int = 8
+    titles: bool = True
     shell_in_editor: bool = False
     sandbox: Sandbox = Sandbox.OFF
     secret_env: frozenset[str] = frozenset()
@@ -133,6 +138,11 @@ class Settings:
         """The permission rules of the configuration."""
         lists = ((RuleEffect.ALLOW, self.allow), (RuleEffect.ASK, self.ask), (RuleEffect.REJECT, self.deny))
         return tuple(Rule("", pattern, effect) for effect, patterns in lists for pattern in patterns)
+
+    @property
+    def user_hooks(self) -> Path:
+        """The user's own hooks, if there are any; they need no trust."""
+        return self.config_file.parent / "hooks.json"
 
     @property
     def outputs(self) -> Path:
@@ -172,13 +182,17 @@ _KEYS = (
     _Key("thinking", choice(Thinking), "QUILLBACK_THINKING"),
     _Key("context_window", whole(1, 1_000_000_000), "QUILLBACK_CONTEXT_WINDOW", numeric=True),
     _Key("max_steps", whole(1, 1_000_000), "QUILLBACK_MAX_STEPS", numeric=True),
+    _Key("subagent_max_steps", whole(1, 1_000_000)),
     _Key("max_cost", positive(1_000_000, "US dollars")),
     _Key("max_duration", positive(31_536_000, "seconds")),
+    _Key("grind_cost", positive(1_000_000, "US dollars")),
+    _Key("compact_at", ratio),
     _Key("stream_idle_timeout", positive(86_400, "seconds"), "QUILLBACK_STREAM_IDLE_TIMEOUT", numeric=True),
     _Key("frontend_timeout", positive(31_536_000, "seconds")),
     _Key("on_busy", choice(OnBusy)),
     _Key("on_reject", choice(OnReject)),
     _Key("tool_concurrency", whole(1, 64)),
+    _Key("titles", flag),
     _Key("shell_in_editor", flag),
     _Key("sandbox", choice(Sandbox)),
     _Key("secret_env", variables),

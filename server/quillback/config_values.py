@@ -55,6 +55,13 @@ def positive(high: int, unit: str) -> Parser:
     return parse
 
 
+def ratio(value: object) -> object:
+    """A share; from 1 on, and at 0, it means never."""
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 100:
+        return float(value)
+    raise Refused("a share of the context window such as 0.8; 0 or 1 for never")
+
+
 def flag(value: object) -> object:
     if isinstance(value, bool):
         return value

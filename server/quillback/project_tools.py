@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 
 from quillback.core.mcp_server import AcpServer, HttpServer, McpServer, StdioServer
 from quillback.core.ports import EditorError, Tool, Toolbox
+from quillback.core.prompts import Prompt
 from quillback.session.services import ToolboxRequest
 from quillback.trust import Project, Standing, Trust, TrustError
 from quillback.trust_files import ProjectSettings
@@ -29,9 +30,18 @@ class ProjectTools:
         self._start = start
         self._answered = False
         self._box: Toolbox | None = None
+        self._prompts_changed: list[Callable[[], None]] = []
 
     def tools(self) -> Sequence[Tool]:
         return self._box.tools() if self._box is not None else ()
+
+    def prompts(self) -> Sequence[Prompt]:
+        return self._box.prompts() if self._box is not None else ()
+
+    def on_prompts(self, changed: Callable[[], None]) -> None:
+        self._prompts_changed.append(changed)
+        if self._box is not None:
+            self._box.on_prompts(changed)
 
     async def ready(self) -> None:
         """A turn that is cancelled while the question is open leaves it to the next one."""
@@ -74,6 +84,10 @@ class ProjectTools:
             self._request.notice(problem)
         if now.settings.mcp_servers:
             self._box = self._start(now.settings.mcp_servers)
+        for changed in self._prompts_changed:
+            if self._box is not None:
+                self._box.on_prompts(changed)
+            changed()  # the project may have commands, too
 
 
 def advice(project: Project) -> str:
@@ -99,7 +113,12 @@ def effects(settings: ProjectSettings) -> list[str]:
     lines = [_server(server) for server in settings.mcp_servers]
     lists = ((settings.allow, "allow without asking"), (settings.deny, "deny"), (settings.ask, "ask about"))
     lines += [f"{verb}: {', '.join(rules)}" for rules, verb in lists if rules]
-    lines += [f"run hooks: {', '.join(map(str, settings.hooks))}"] if settings.hooks else []
+    lines += [f"add slash commands: {', '.join(settings.commands)}"] if settings.commands else []
+    lines += [f"add recipes, which run commands: {', '.join(settings.recipes)}"] if settings.recipes else []
+    lines += [
+        f"run at {hook.point.value}{f' ({hook.matcher})' if hook.matcher else ''}: {hook.command}"
+        for hook in settings.hooks
+    ]
     return [_printable(line) for line in lines]
 
 

@@ -11,6 +11,7 @@ from quillback.core.ports import Toolbox
 from quillback.mcp.manager import McpToolbox
 from quillback.project_tools import ProjectTools, advice
 from quillback.session.services import ToolboxRequest
+from quillback.session.subagent_parts import LentTools
 from quillback.session.toolbox import CombinedToolbox
 from quillback.tools.context import ToolContext
 from quillback.tools.frontend import WithFrontendTools
@@ -36,11 +37,16 @@ class Toolboxes:
             roots=request.roots,
             editor=request.editor,
             known=request.known,
-            outputs=_outputs(settings, request.session_id),
+            outputs=_outputs(settings, request),
             shell_in_editor=settings.shell_in_editor,
             secret_env=settings.secret_env,
             sandbox=self._sandbox,
+            keep_original=request.keep_original,
+            subagents=request.subagents,
         )
+        if request.lender is not None:  # which has the servers, and was asked about the project
+            lent = CombinedToolbox((build_toolbox(context), LentTools(request.lender.toolbox)))
+            return WithFrontendTools(lent, context, request.message_of)
         project = self._trust.look(request.cwd)
         boxes: list[Toolbox] = [build_toolbox(context)]
         named = _first_of_each_name([*request.servers, *settings.mcp_servers, *project.settings.mcp_servers])
@@ -66,12 +72,14 @@ class Toolboxes:
             request.notice(advice(project))
 
 
-def _outputs(settings: Settings, session_id: str) -> Path:
-    """Made by the first tool that keeps something; the directory around it is private from the beginning."""
+def _outputs(settings: Settings, request: ToolboxRequest) -> Path:
+    """Made by the first tool that keeps something; the directory around it is private from the beginning. A subagent's
+    is in that of its parent, with which it goes."""
     with suppress(OSError):
         settings.outputs.mkdir(mode=0o700, exist_ok=True)
         settings.outputs.chmod(0o700)
-    return settings.outputs / session_id
+    owner = settings.outputs if request.lender is None else settings.outputs / request.lender.session_id
+    return owner / request.session_id
 
 
 def sandbox_of(settings: Settings) -> Sandbox | None:

@@ -5,20 +5,31 @@ import json
 import os
 import stat
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from attrs import field, frozen
 
 from quillback.config_servers import read_servers
+from quillback.core.commands import PROJECT_FOLDERS as COMMANDS
 from quillback.core.mcp_server import McpServer
 from quillback.core.ports import Rule, RuleEffect
 from quillback.core.rules import parse_pattern
+from quillback.hooks.files import Hook, only_hooks, read_hooks
 
 CONFIG = ".quillback/config.toml"
 SERVERS = ".mcp.json"
-HOOKS = ".quillback/hooks"
+HOOKS = ".quillback/hooks.json"
+HOOK_PROGRAMS = ".quillback/hooks"
 """A directory for programs; all of it counts."""
+
+CLAUDE = (".claude/settings.json", ".claude/settings.local.json")
+"""Files of which only the hooks count: other programs write the rest of them all the time."""
+
+CLAUDE_PROGRAMS = ".claude/hooks"
+"""Counts where those files have hooks."""
+
+RECIPES = ".quillback/recipes"
 
 FILES_LIMIT = 200
 BYTES_LIMIT = 4 * 1024 * 1024
@@ -27,7 +38,9 @@ _LISTS = ("allow", "deny", "ask")
 
 @frozen
 class ProjectSettings:
-    """What a project asks for. The lists are rules in the language of `core.rules`, `hooks` is the table `[hooks]`.
+    """What a project asks for. The lists are rules in the language of `core.rules`, `hooks` are in the order in which
+    they count.
+    `commands` has the Markdown files of slash commands by their paths below the project, `recipes` the recipes.
 
     `problems` are sentences for the user.
     """
@@ -36,7 +49,9 @@ class ProjectSettings:
     deny: tuple[str, ...] = ()
     ask: tuple[str, ...] = ()
     mcp_servers: tuple[McpServer, ...] = ()
-    hooks: Mapping[str, object] = field(factory=dict)
+    hooks: tuple[Hook, ...] = ()
+    commands: Mapping[str, bytes] = field(factory=dict)
+    recipes: Mapping[str, bytes] = field(factory=dict)
     problems: tuple[str, ...] = ()
 
     @property
@@ -48,7 +63,8 @@ class ProjectSettings:
     @property
     def empty(self) -> bool:
         """Whether nothing is asked for."""
-        return not (self.allow or self.deny or self.ask or self.mcp_servers or self.hooks)
+        rules = self.allow or self.deny or self.ask
+        return not (rules or self.mcp_servers or self.hooks or self.commands or self.recipes)
 
 
 @frozen
@@ -84,22 +100,42 @@ def read_project(root: Path, without: frozenset[Path] = frozenset()) -> ProjectF
 def _contents(root: Path, without: frozenset[Path]) -> dict[str, bytes]:
     names = [SERVERS]
     if Path(os.path.realpath(root / ".quillback")) not in without:
-        names += [CONFIG, *_below(root, HOOKS)]
+        names += [
+            CONFIG,
+            HOOKS,
+            *_below(root, HOOK_PROGRAMS),
+            *_below(root, COMMANDS[0], ".md"),
+            *_below(root, RECIPES, ".yaml", ".yml"),
+        ]
+    names += _below(root, COMMANDS[1], ".md")
     contents: dict[str, bytes] = {}
-    room = BYTES_LIMIT
-    for name in names:
-        data = _read(root / name, name, room)
-        if data is not None:
-            contents[name] = data
-            room -= len(data)
+    _add(root, names, contents)
+    _add(root, CLAUDE, contents)
+    if any(name in contents for name in CLAUDE):
+        _add(root, _below(root, CLAUDE_PROGRAMS), contents)
     return contents
 
 
-def _below(root: Path, directory: str) -> list[str]:
-    """The files below a directory. A link to a directory would let what is behind it change unseen."""
+def _add(root: Path, names: Iterable[str], contents: dict[str, bytes]) -> None:
+    """Read what is there of `names`."""
+    room = BYTES_LIMIT - sum(map(len, contents.values()))
+    for name in names:
+        data = _read(root / name, name, room)
+        if data is not None and name in CLAUDE:
+            data = only_hooks(data)
+        if data is not None:
+            contents[name] = data
+            room -= len(data)
+
+
+def _below(root: Path, directory: str, *endings: str) -> list[str]:
+    """The files below a directory, of some kinds or all.
+
+    A link to a directory would let what is behind it change unseen.
+    """
     names: list[str] = []
     for place, directories, files in os.walk(root / directory):
-        names += [Path(place, name).relative_to(root).as_posix() for name in files]
+        names += [Path(place, name).relative_to(root).as_posix() for name in files if name.endswith(endings or "")]
         if link := next((d for d in directories if Path(place, d).is_symlink()), ""):
             raise _Unfit(f"{Path(place, link).relative_to(root)} is a link to a directory")
         if len(names) > FILES_LIMIT:
@@ -134,17 +170,23 @@ def _settings(contents: Mapping[str, bytes]) -> ProjectSettings:
     problems: list[str] = []
     config = _toml(contents.get(CONFIG, b""), problems)
     lists = {name: _rules(config, name, problems) for name in _LISTS}
-    hooks = config.get("hooks", {})
-    if not isinstance(hooks, dict):
-        problems.append(f"{CONFIG}: hooks: must be a table")
+    if "hooks" in config:
+        problems.append(f"{CONFIG}: hooks: these belong into {HOOKS}")
     problems += [
         f"{CONFIG}: {name}: a project cannot set this" for name in config if name not in (*_LISTS, "mcp", "hooks")
     ]
+    found = [read_hooks(contents.get(file, b""), file, claude=file in CLAUDE) for file in (HOOKS, *CLAUDE)]
+    problems += [problem for one in found for problem in one.problems]
     servers = _servers(config.get("mcp", {}), CONFIG, problems)
     named = {server.name for server in servers}
     servers += tuple(s for s in _json_servers(contents.get(SERVERS, b""), problems) if s.name not in named)
     return ProjectSettings(
-        **lists, mcp_servers=servers, hooks=hooks if isinstance(hooks, dict) else {}, problems=tuple(problems)
+        **lists,
+        mcp_servers=servers,
+        hooks=tuple(hook for one in found for hook in one.hooks),
+        commands={name: data for name, data in contents.items() if name.startswith(COMMANDS)},
+        recipes={name: data for name, data in contents.items() if name.startswith(RECIPES)},
+        problems=tuple(problems),
     )
 
 

@@ -36,8 +36,8 @@ def made(stop: str, *parts, empty=0, max_tokens=0, pauses=0) -> Decision:
         ("max_tokens", (THOUGHT,), Next.END, StopReason.MAX_TOKENS, True),
         ("refusal", (TEXT, CALL), Next.REFUSED, StopReason.REFUSAL, True),
         ("refusal", (), Next.REFUSED, StopReason.REFUSAL, False),
-        ("model_context_window_exceeded", (TEXT,), Next.END, StopReason.MAX_TOKENS, True),
-        ("model_context_window_exceeded", (), Next.END, StopReason.MAX_TOKENS, False),
+        ("model_context_window_exceeded", (TEXT,), Next.OVERFLOW, StopReason.MAX_TOKENS, True),
+        ("model_context_window_exceeded", (), Next.OVERFLOW, StopReason.MAX_TOKENS, False),
     ],
 )
 def test_what_follows_from_a_reply(stop, parts, then, reason, keep):

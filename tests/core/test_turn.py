@@ -15,15 +15,21 @@ from quillback.core.event import (
     TurnCompleted,
     UsageChanged,
 )
+from quillback.core.hooks import HookAnswer
 from quillback.core.message import MessageState, Role, Text, Thinking, ToolResult, Usage
 from quillback.core.model import Failure
 from quillback.core.turn_table import State, TurnError
 from quillback.core.turn_types import (
     CallModel,
+    ChecksRan,
+    Compacted,
+    CompactionFailed,
     Received,
     ReplyEnded,
     RequestFailed,
+    Steered,
     StepBegan,
+    StopAnswered,
     ToolFinished,
     Waited,
 )
@@ -137,8 +143,10 @@ def test_steers_enter_the_stream_before_the_next_request():
     play = Play()
     play.reply(call("ping"))
     play.finish_all()
-    events = play.begin(steers=(prompt("also this", seq=4),))
+    assert play.feed(Steered(prompt("also this", seq=0, state=MessageState.QUEUED))) == []
+    events = play.begin()
     assert [e.message.text() for e in events] == ["also this"]
+    assert (play.history[-1].seq, play.history[-1].state) == (4, MessageState.COMPLETE)
     last = play.request().messages[-1]
     assert [type(p) for p in last.parts] == [ToolResult, Text]
     assert last.parts[1] == Text("also this")
@@ -185,12 +193,17 @@ def test_counts_from_the_start_of_a_stream_are_used_where_the_end_has_none():
 def inputs(play: Play):
     result = ToolResult("call_99", (Text("x"),))
     return {
-        "began": StepBegan(play.tools, steers=(prompt("steer", seq=9),)),
+        "began": StepBegan(play.tools),
         "received": Received(reply(say("x"))),
         "ended": ReplyEnded(),
         "failed": RequestFailed(failure()),
         "waited": Waited(),
         "finished": ToolFinished(result),
+        "steered": Steered(prompt("steer", seq=0)),
+        "compacted": Compacted("a summary"),
+        "not compacted": CompactionFailed("no."),
+        "checked": ChecksRan("they fail"),
+        "stop answered": StopAnswered(HookAnswer(blocked="no")),
     }
 
 
@@ -205,6 +218,12 @@ def in_state(state: State) -> Play:
             play.reply(call("ping"))
         case State.ENDED:
             play.cancel()
+        case State.COMPACTING:
+            play = Play(prompt("one"), spoken("long", seq=2, usage=Usage(190_000)), prompt("two", seq=3))
+            play.begin()
+        case State.ENDING:
+            play = Play(stop_hook=True)
+            play.reply(say("done"))
         case State.READY:
             pass
     assert play.turn.state is state
@@ -212,12 +231,15 @@ def in_state(state: State) -> Play:
 
 
 TAKES = {
-    State.READY: {"began", "finished"},
-    State.REQUESTING: {"received", "ended", "failed", "finished"},
-    State.WAITING: {"waited", "finished"},
-    State.RUNNING: {"finished"},
-    State.ENDED: {"began", "received", "ended", "failed", "waited", "finished"},
+    State.READY: {"began"},
+    State.REQUESTING: {"received", "ended", "failed"},
+    State.WAITING: {"waited"},
+    State.RUNNING: set(),
+    State.COMPACTING: {"compacted", "not compacted"},
+    State.ENDING: {"checked", "stop answered"},
+    State.ENDED: set(inputs(Play())),
 }
+ALWAYS = {"finished", "steered"}
 
 
 @pytest.mark.parametrize("state", State)
@@ -225,7 +247,7 @@ TAKES = {
 def test_input_that_cannot_come_in_a_state_raises_and_changes_nothing(state, name):
     play = in_state(state)
     before = list(play.history)
-    if name in TAKES[state]:
+    if name in TAKES[state] | ALWAYS:
         play.feed(inputs(play)[name])
         return
     with pytest.raises(TurnError):

@@ -5,23 +5,36 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quillback.core.event import MessageEnded, StopReason
+from quillback.core.event import HistoryReplaced, MessageChanged, MessageEnded, StopReason
+from quillback.core.hooks import HookAnswer
 from quillback.core.message import Role, Text
 from quillback.core.model import Failure, ProviderEvent
 from quillback.core.repair import unanswered, visible
 from quillback.core.turn_table import State
 from quillback.core.turn_types import (
+    Aim,
     BeginStep,
     CallModel,
     Cancel,
+    Check,
+    ChecksRan,
+    Compact,
+    Compacted,
+    Compacting,
+    CompactionFailed,
+    Consult,
     Crash,
     Finish,
     Limits,
+    Question,
     Received,
+    Recipe,
     ReplyEnded,
     RequestFailed,
     RunTools,
+    Steered,
     StepBegan,
+    StopAnswered,
     ToolFinished,
     Wait,
     Waited,
@@ -74,6 +87,19 @@ HISTORIES = st.sampled_from(
     ]
 )
 LIMITS = st.builds(Limits, st.integers(1, 12), st.sampled_from([None, 0.02]), st.sampled_from([None, 30.0]))
+OUTPUT = {"type": "object", "properties": {}}
+AIMS = st.builds(
+    Aim,
+    goal=st.sampled_from(["", "", "make it so"]),
+    grind=st.sampled_from([False, False, True]),
+    recipe=st.builds(
+        Recipe,
+        checks=st.sampled_from([(), (), (Check("true"),)]),
+        retries=st.integers(0, 3),
+        fresh=st.booleans(),
+        output=st.sampled_from([None, None, OUTPUT]),
+    ),
+)
 SUDDEN = st.sampled_from([None] * 12 + [Cancel(), Crash("it broke")])
 
 
@@ -84,10 +110,16 @@ class Driver:
         self.draw = data.draw
         self.play = play
         self.steers = 0
+        self.compactions = 0
 
     def run(self) -> None:
         while not self.play.ended:
+            self.steer()
             match self.play.turn.next_action():
+                case Compact() as asked:
+                    self.compact(asked)
+                case Consult() as asked:
+                    self.consult(asked)
                 case BeginStep():
                     self.begin()
                 case CallModel():
@@ -107,11 +139,27 @@ class Driver:
         return sudden is None
 
     def begin(self) -> None:
-        steers = ()
-        if len(self.play.history) > 4 and self.draw(st.booleans()):
+        self.either(StepBegan(self.play.tools, self.draw(st.floats(0, 40))))
+
+    def steer(self) -> None:
+        """At any time the user may add something."""
+        if self.draw(st.sampled_from([False] * 4 + [True])):
             self.steers += 1
-            steers = (prompt(f"steer {self.steers}", seq=self.play.history[-1].seq + 1, id=f"steer_{self.steers}"),)
-        self.either(StepBegan(self.play.tools, self.draw(st.floats(0, 40)), steers))
+            self.play.feed(Steered(prompt(f"steer {self.steers}", seq=0, id=f"steer_{self.steers}")))
+
+    def compact(self, asked: Compact) -> None:
+        assert visible(asked.history, "m1")
+        self.compactions += 1
+        done = Compacted(f"summary {self.compactions}", 0.01)
+        self.either(self.draw(st.sampled_from([done, done, CompactionFailed("it is away.", 0.01)])))
+
+    def consult(self, asked: Consult) -> None:
+        match asked.question:
+            case Question.CHECKS:
+                self.either(ChecksRan(self.draw(st.sampled_from(["", "they fail"]))))
+            case Question.STOP_HOOK:
+                answers = [HookAnswer(), HookAnswer(blocked="not yet"), HookAnswer(halt="enough")]
+                self.either(StopAnswered(self.draw(st.sampled_from(answers))))
 
     def answer(self) -> None:
         before = self.play.turn.state
@@ -158,8 +206,16 @@ LATE = [
 @given(st.data())
 def test_a_turn_keeps_its_promises_whatever_happens(data):
     history = data.draw(HISTORIES)
-    play = Play(*history, limits=data.draw(LIMITS), spent=1.0)
-    Driver(data, play).run()
+    play = Play(
+        *history,
+        limits=data.draw(LIMITS),
+        spent=1.0,
+        aim=data.draw(AIMS),
+        stop_hook=data.draw(st.booleans()),
+        compacting=Compacting(data.draw(st.sampled_from([None, 0.0, 0.005, 0.5]))),
+    )
+    driver = Driver(data, play)
+    driver.run()
 
     completed, stream = play.completed, list(play.history)
     for late in LATE:
@@ -167,18 +223,28 @@ def test_a_turn_keeps_its_promises_whatever_happens(data):
     assert (play.completed, play.history, play.turn.state) == (completed, stream, State.ENDED)
     play.watch.take([completed])  # nothing is open, nothing grows
     assert unanswered(stream) == []
+    check_steers(play, driver.steers)
     check_stream(play, history)
     check_requests(play)
     check_end(play)
 
 
+def check_steers(play: Play, count: int) -> None:
+    """What the user added is in the stream, in order, or is handed back; none of it is lost or doubled."""
+    ids = [f"steer_{n + 1}" for n in range(count)]
+    told = [m.id for m in play.watch.kept.values() if m.id.startswith("steer")]
+    assert [*told, *(m.id for m in play.turn.steers)] == ids
+
+
 def check_stream(play: Play, history) -> None:
-    seqs = [m.seq for m in play.history]
+    stream = list(play.watch.kept.values())  # all of it: in memory is what came since the last summary
+    seqs = [m.seq for m in stream]
     assert all(a < b for a, b in pairwise(seqs))
-    assert len({m.id for m in play.history}) == len(play.history)
-    assert play.history[: len(history) - 1] == list(history[:-1])
-    assert list(play.watch.kept.values()) == play.history
-    said = [m.text() for m in play.history if m.role is Role.USER]
+    assert len({m.id for m in stream}) == len(stream)
+    assert stream[-len(play.history) :] == play.history
+    assert stream[: len(history) - 1] == list(history[:-1])
+    assert unanswered(stream) == []
+    said = [m.text() for m in stream if m.role is Role.USER and m.visible_to_user]
     assert said[: len([m for m in history if m.role is Role.USER])] == [
         m.text() for m in history if m.role is Role.USER
     ]
@@ -186,27 +252,29 @@ def check_stream(play: Play, history) -> None:
         wanted = user_texts(visible([m for m in play.history if m.role is Role.USER], "m1"))
         assert is_subsequence(wanted, user_texts(play.next_request().messages))
     else:
-        prompts = [m for m in play.history if m.id == history[-1].id]
-        assert not prompts[0].visible_to_model
         assert user_texts(play.next_request().messages)[-1] == "next"
+        hidden = [m for m in play.history if m.text() == history[-1].text() and m.visible_to_model]
+        assert not hidden
 
 
 def check_requests(play: Play) -> None:
     reduced = [e for e in play.requests if "image was left out" in str(e.messages)]
     ended = {e.message.finish_reason for e in play.events if isinstance(e, MessageEnded)}
+    replaced = any(isinstance(e, HistoryReplaced | MessageChanged) for e in play.events)
     for before, after in pairwise(play.requests):
         thinking_left_out = len(str(after.messages)) < len(str(before.messages))
-        assert reduced or thinking_left_out or continues(before, after)
+        assert reduced or thinking_left_out or replaced or continues(before, after)
     for request in play.requests:
         assert request.messages[-1].role == "user" or "pause_turn" in ended
 
 
 def check_end(play: Play) -> None:
     completed = play.completed
-    texts = {p.run_id: p for m in play.history for p in m.parts if isinstance(p, Text) and p.run_id}
+    stream = list(play.watch.kept.values())
+    texts = {p.run_id: p for m in stream for p in m.parts if isinstance(p, Text) and p.run_id}
     assert not completed.message_id or completed.message_id in texts
     assert completed.text == "".join(
-        p.text for m in play.history for p in m.parts if isinstance(p, Text) and p.run_id == completed.message_id != ""
+        p.text for m in stream for p in m.parts if isinstance(p, Text) and p.run_id == completed.message_id != ""
     )
     assert bool(completed.error) is bool(completed.error_kind)
-    assert completed.cost >= sum(m.cost for m in play.history) - 1e-9
+    assert completed.cost >= sum(m.cost for m in stream) - 1e-9

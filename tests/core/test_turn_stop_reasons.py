@@ -5,9 +5,9 @@ import pytest
 from quillback.core.assemble import CUT
 from quillback.core.event import MessageChanged, MessageDropped, PartClosed, PartGrew, StopReason
 from quillback.core.message import RedactedThinking, Role, Text, ToolUse
-from quillback.core.turn import NOT_RUN
+from quillback.core.turn import CUT_REPLY, NOT_RUN
 from quillback.core.turn_table import State
-from quillback.core.turn_types import Limits, ReplyEnded
+from quillback.core.turn_types import Compact, Compacted, Limits, ReplyEnded
 from support.replies import call, partial, redacted, reply, say, think, unfinished
 from support.turn_kit import Play, parts_sent, prompt, spoken, text_of
 
@@ -189,11 +189,16 @@ def test_a_short_text_is_shown_before_a_refusal():
 # ---------------------------------------------------------------- a full window
 
 
-def test_a_full_window_ends_the_turn_and_is_never_taken_for_the_end():
+def test_a_full_window_is_compacted_twice_and_then_ends_the_turn():
     play = Play()
     play.reply(say("cut"), call("ping"), stop="model_context_window_exceeded")
+    assert play.result_texts() == [CUT_REPLY]
+    for _ in range(2):
+        asked = play.turn.next_action()
+        assert isinstance(asked, Compact)
+        play.feed(Compacted("what was"))
+        play.reply(say("cut"), stop="model_context_window_exceeded")
     assert play.completed.stop_reason is StopReason.MAX_TOKENS
-    assert play.result_texts() == [NOT_RUN]
     assert "context window" in play.completed.text
 
 

@@ -17,7 +17,8 @@ from quillback.core.message import (
     Usage,
 )
 from quillback.core.repair import INTERRUPTED
-from quillback.session.history import context_used, known_files, last_plan, recovered
+from quillback.core.facts import last_plan
+from quillback.session.history import context_used, known_files, recovered
 from support.replies import Ids
 
 USE = ToolUse("c1", "t1", "read", {"path": "a"})

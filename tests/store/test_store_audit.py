@@ -2,11 +2,13 @@
 
 from pathlib import Path
 
+import aiosqlite
 import pytest
 
 from quillback.core.audit import AuditRecord, DecidedBy, Decision, Finding
 from quillback.core.ports import Mode, StoreError
 from quillback.core.verdict import Allow, Ask, Deny
+from quillback.store.migrations import m001_initial
 from support.stores import opened, query
 
 pytestmark = pytest.mark.anyio
@@ -65,10 +67,11 @@ async def test_one_that_cannot_be_read_is_an_error(path):
 
 
 async def test_a_database_of_the_first_version_gets_the_table(path):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    async with aiosqlite.connect(path) as db:
+        await m001_initial(db)
+        await db.execute("PRAGMA user_version = 1")
+        await db.commit()
     async with opened(path, "s1") as store:
-        await store.flush()
-    query(path, "DROP TABLE audit")
-    query(path, "PRAGMA user_version = 1")
-    async with opened(path) as store:
         store.audit(decision("c1"))
         assert [d.call_id for d in await store.audits("s1")] == ["c1"]

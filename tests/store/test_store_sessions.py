@@ -93,6 +93,29 @@ async def test_deleting_a_session_leaves_nothing_of_it(path: Path) -> None:
             assert [row[:2] for row in left] == ([("m2", "s2")] if table == "messages" else [])
 
 
+async def test_subagents_are_listed_only_where_asked_for_and_go_with_their_parent(path: Path) -> None:
+    async with opened(path, "s1", "other") as store:
+        child = evolve(record("c1"), parent="s1")
+        grandchild = evolve(record("c2"), parent="c1")
+        for one in (child, grandchild):
+            await store.create_session(one)
+            await store.acquire(one.id)
+        store.put(evolve(said("m1", "hi"), session_id="c2"))
+        store.save_session(evolve(child, title="new"))
+        assert await store.session("c1") == evolve(child, title="new")
+        assert {r.id for r in await store.sessions()} == {"s1", "other"}
+        assert {r.id for r in await store.sessions(subagents=True)} == {"s1", "other", "c1", "c2"}
+        async with opened(path) as elsewhere:
+            with pytest.raises(SessionBusyError, match="c1"):
+                await elsewhere.delete_session("s1")
+        await store.delete_session("s1")
+        assert {r.id for r in await store.sessions(subagents=True)} == {"other"}
+        assert await store.messages("c2") == []
+        with pytest.raises(StoreError):
+            await store.create_session(evolve(record("c3"), parent="s1"))
+    assert query(path, "SELECT * FROM leases") == []
+
+
 async def test_a_session_has_one_owner(path: Path) -> None:
     async with opened(path, "s1") as first, opened(path) as second:
         await first.acquire("s1")

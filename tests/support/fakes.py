@@ -18,6 +18,7 @@ from quillback.core.ports import (
     ToolOutcome,
     ToolProgress,
 )
+from quillback.core.prompts import NoPrompts
 from support.strict import faults, wrong_marks
 
 SOON = 5.0
@@ -153,7 +154,7 @@ class FakeTool:
         return Run(self, call_id, arguments, self.access(arguments))
 
 
-class FakeToolbox:
+class FakeToolbox(NoPrompts):
     def __init__(self, tools: Iterable[Tool], notice: Callable[[str], None]) -> None:
         self.notice = notice
         self._tools = tuple(tools)
@@ -182,17 +183,23 @@ class FakeEditor:
         self.asks: list[PermissionAsk] = []
         self.answers: list[Answer | Sequence[Answer]] = []
         self.always: Choice | None = None
+        self.titles: list[tuple[str, str]] = []
+        self.sessions: list[str] = []  # which session each question was asked for
         self.open = 0
         self.most_open = 0
 
     async def ask_permission(self, session_id: str, ask: PermissionAsk) -> Choice:
         self.asks.append(ask)
+        self.sessions.append(session_id)
         self.open += 1
         self.most_open = max(self.open, self.most_open)
         try:
             return await self._answer()
         finally:
             self.open -= 1
+
+    def retitled(self, session_id: str, title: str) -> None:
+        self.titles.append((session_id, title))
 
     async def _answer(self) -> Choice:
         given = self.answers.pop(0) if self.answers else self.always

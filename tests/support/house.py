@@ -34,14 +34,16 @@ PARTS: dict[str, frozenset[str] | None] = {
     "providers": CORE,
     "store": CORE,
     "hooks": CORE,
+    "commands": CORE,
+    "recipes": CORE,
     "edge": CORE | {"session"},
     "config": CORE,
-    "trust": CORE | {"config"},
-    "project": CORE | {"session", "trust"},
+    "trust": CORE | {"config", "hooks"},
+    "project": CORE | {"hooks", "session", "trust"},
     "toolboxes": CORE | {"config", "mcp", "project", "session", "tools", "trust"},
     "credentials": CORE | {"config"},
     "models": CORE | {"config", "credentials", "providers"},
-    "cli": CORE | {"session", "config", "credentials", "models", "app", "edge", "project", "trust"},
+    "cli": CORE | {"session", "config", "credentials", "models", "app", "edge", "project", "recipes", "trust"},
     "app": ANYTHING,
     "__main__": ANYTHING,
 }
@@ -58,8 +60,13 @@ OWNERS = {
     "keyring": ("credentials",),
     "platformdirs": ("config",),
     "rich": ("cli",),
+    "yaml": ("recipes/", "commands/", "skills/"),
+    "markdown_it": ("cli",),
     "quillback_protocol": ("edge/", "cli", "app.py", "__main__.py"),
 }
+
+# What a library is imported as, where that is not its name.
+IMPORTED_AS = {"yaml": "pyyaml"}
 
 PROTOCOL_LIBRARIES = frozenset({"attrs", "cattrs", "orjson"})
 
@@ -166,7 +173,8 @@ def undeclared(path: str, text: str, declared: frozenset[str]) -> list[str]:
     return [
         f"{path}:{line}: {name} is not a dependency in pyproject.toml"
         for line, name in imports(ast.parse(text))
-        if (library := name.split(".")[0]) not in sys.stdlib_module_names and library not in declared | own
+        if (library := name.split(".")[0]) not in sys.stdlib_module_names
+        and IMPORTED_AS.get(library, library) not in declared | own
     ]
 
 

@@ -2,7 +2,8 @@
 
 Modes: `tools` has a tool for each behaviour; `hang` never answers; `exit` ends at once; `names` and `schemas` list odd
 tools; `once` starts one time only; `modern` knows only the revision without a handshake; `rich` has resources and
-instructions as well. LOG gets a line of JSON for each start, call and cancel.
+instructions as well, `prompts` has prompts, `late` gets them with a call of `grow_prompts`, `stuck` never lists them.
+LOG gets a line of JSON for each start, call and cancel.
 """
 
 import json
@@ -24,6 +25,31 @@ ODD_BLOCKS = [
 ]
 FORM = {"type": "object", "properties": {"colour": {"type": "string"}}, "required": ["colour"]}
 RESOURCES = [{"uri": "memo://1", "name": "first memo"}, {"name": "no address"}, 7, {"uri": "memo://2"}]
+PROMPTS = [
+    {
+        "name": "review",
+        "description": "Review a file",
+        "arguments": [{"name": "path", "description": "which file", "required": True}, {"name": "focus"}],
+    },
+    {"name": "odd name", "arguments": [7, {"description": "no name"}]},
+    {"description": "no name"},
+    {"name": "mixed"},
+    {"name": "nothing"},
+    {"name": "refuse"},
+    {"name": "wait"},
+    {"name": "die"},
+    {"name": "huge"},
+    {"name": "secret"},
+]
+PICTURE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+MIXED = [
+    {"role": "user", "content": {"type": "text", "text": "look at \x1b[31mthis\x1b[0m"}},
+    {"role": "user", "content": {"type": "image", "data": PICTURE, "mimeType": "image/png"}},
+    {"role": "user", "content": {"type": "resource", "resource": {"uri": "memo://1", "text": "a memo"}}},
+    {"role": "assistant", "content": {"type": "text", "text": "I see.\nIt is red."}},
+    {"role": "user", "content": {"type": "hologram", "depth": 3}},
+    "loose",
+]
 SCHEMAS = {
     "untyped": {"properties": {"q": {"type": "string"}}},
     "choice": {"oneOf": [{"type": "object", "properties": {"a": {}}, "required": ["a"]}, {"type": "object"}]},
@@ -40,6 +66,7 @@ class Server:
         self.extra: list[str] = []
         self.open: dict[str, object] = {}
         self.params: dict = {}
+        self.prompts = list(PROMPTS) if mode in ("prompts", "stuck") else []
 
     def note(self, **what: object) -> None:
         if self.log:
@@ -77,6 +104,7 @@ class Server:
                 version = params["protocolVersion"]
                 self.note(offered=params["capabilities"])
                 offers = {"tools": {"listChanged": True}, **({"resources": {}} if self.mode == "rich" else {})}
+                offers |= {"prompts": {"listChanged": True}} if self.mode in ("prompts", "late", "stuck") else {}
                 about = {"name": "test", "version": "1"}
                 more = {"instructions": "Echo before you die."} if self.mode == "rich" else {}
                 result = {"protocolVersion": version, "capabilities": offers, "serverInfo": about, **more}
@@ -90,12 +118,19 @@ class Server:
                 contents = [{"uri": params["uri"], "text": f"what {params['uri']} says"}, {"uri": "memo://odd"}]
                 self.send(id=number, result={"contents": contents})
             case "server/discover" if self.mode == "modern":
-                offers = {"tools": {"listChanged": True}}
+                offers = {"tools": {"listChanged": True}, "prompts": {"listChanged": True}}
                 self.send(id=number, result=fresh(supportedVersions=["2026-07-28"], capabilities=offers))
             case "subscriptions/listen":
                 self.open["listen"] = number
                 self.note(listen=True)
                 self.tell("notifications/subscriptions/acknowledged", notifications={"toolsListChanged": True})
+            case "prompts/list":
+                self.note(prompts=True)
+                if self.mode != "stuck":
+                    self.send(id=number, result=fresh(prompts=self.prompts))
+            case "prompts/get":
+                self.note(prompt=params["name"], values=params.get("arguments"))
+                self.prompt(number, params["name"], params.get("arguments") or {})
             case "tools/list":
                 self.note(list=True)
                 self.send(id=number, result=fresh(tools=self.tools()))
@@ -134,7 +169,37 @@ class Server:
         else:
             do(number, arguments, meta)
 
+    def prompt(self, number: object, name: str, values: dict) -> None:
+        said = {"text": f"Review {values.get('path')}, above all {values.get('focus', 'everything')}.", "type": "text"}
+        match name:
+            case "mixed":
+                self.send(id=number, result={"messages": MIXED})
+            case "nothing":
+                self.send(id=number, result={"messages": []})
+            case "refuse":
+                self.send(id=number, error={"code": -32602, "message": "not today"})
+            case "wait":
+                pass
+            case "die":
+                os._exit(5)
+            case "huge":
+                text = {"type": "text", "text": "x" * 300_000}
+                self.send(id=number, result={"messages": [{"role": "user", "content": text}]})
+            case "secret":
+                text = {"type": "text", "text": f"the key is {os.environ.get('API_KEY')}"}
+                self.send(id=number, result={"messages": [{"role": "user", "content": text}]})
+            case _:
+                self.send(id=number, result=fresh(messages=[{"role": "user", "content": said}]))
+
     # ------------------------------------------------------------ tools
+
+    def do_grow_prompts(self, number: object, arguments: dict, _: dict) -> None:
+        self.prompts.append({"name": str(arguments.get("q", "grown"))})
+        if self.mode == "modern":
+            self.tell("notifications/prompts/list_changed")
+        else:
+            self.send(method="notifications/prompts/list_changed")
+        self.say(number, "grown")
 
     def do_echo(self, number: object, arguments: dict, _: dict) -> None:
         self.answer(number, {"type": "text", "text": json.dumps(arguments)}, resultType="complete")

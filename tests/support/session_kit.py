@@ -32,6 +32,7 @@ from quillback.session.pipe import EventPipe
 from quillback.session.registry import Defaults, Sessions
 from quillback.session.services import Policy, Services, ToolboxRequest
 from quillback.session.session import Session
+from quillback.tools.restore import restorer
 from support.fakes import SOON, FakeEditor, FakeModel, FakeTool, FakeToolbox, Script
 from support.replies import MODEL, TOOLS
 from support.stores import new_store
@@ -138,6 +139,7 @@ async def kit(
         jitter=lambda: 0.0,
         opened=lambda _: None,
         forgotten=forgotten.append,
+        restore=restorer,
         policy=Policy(**policy),
     )
     sessions = Sessions(services, evolve(DEFAULTS, mode=mode), editor)

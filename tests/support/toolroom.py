@@ -21,6 +21,7 @@ from quillback.core.ports import (
     ToolOutcome,
     ToolProgress,
 )
+from quillback.core.undo import KeepOriginal, KeepsNothing
 from quillback.tools.context import ToolContext
 from quillback.tools.registry import build_toolbox
 from quillback.tools.sandbox import Sandbox
@@ -106,6 +107,7 @@ class Room:
     secret_env: frozenset[str] = frozenset()
     sandbox: Sandbox | None = None
     more_roots: tuple[Path, ...] = ()
+    keep_original: KeepOriginal = field(factory=KeepsNothing)
     context: ToolContext = field(init=False)
     toolbox: Toolbox = field(init=False)
     progress: list[ToolProgress] = field(factory=list)
@@ -131,6 +133,7 @@ class Room:
             shell_in_editor=self.shell_in_editor,
             secret_env=self.secret_env,
             sandbox=self.sandbox,
+            keep_original=self.keep_original,
         )
         self.toolbox = build_toolbox(self.context)
 

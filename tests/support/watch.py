@@ -13,6 +13,7 @@ from quillback.core.event import (
     PartClosed,
     PartGrew,
     PartOpened,
+    ToolChanged,
     ToolProgressed,
     ToolStarted,
     TurnCompleted,
@@ -60,7 +61,7 @@ class Watch:
             case MessageChanged(message=message):
                 assert message.id in self.kept
                 self.kept[message.id] = message
-            case ToolStarted(call=call):
+            case ToolChanged(call=call) | ToolStarted(call=call):
                 self._open(call.id)
             case ToolProgressed(call_id=call_id):
                 self._open(call_id)

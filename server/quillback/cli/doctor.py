@@ -9,7 +9,7 @@ from attrs import asdict
 from quillback import __version__
 from quillback.cli.clean import one_line
 from quillback.cli.doctor_checks import CHECKS, Check, State, reachable
-from quillback.cli.doctor_tools import mcp_servers, sandbox
+from quillback.cli.doctor_tools import hooks, mcp_servers, sandbox
 from quillback.cli.exits import DONE, FAILED
 from quillback.config import load_settings
 
@@ -21,7 +21,7 @@ def doctor(options: Namespace) -> int:
     settings = load_settings(os.environ)
     checks = [
         check
-        for look in (*CHECKS, sandbox, mcp_servers, *((reachable,) if options.online else ()))
+        for look in (*CHECKS, sandbox, mcp_servers, hooks, *((reachable,) if options.online else ()))
         for check in look(settings)
     ]
     bad = [check for check in checks if check.state is State.BAD]

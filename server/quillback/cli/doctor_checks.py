@@ -138,6 +138,9 @@ def programs(settings: Settings) -> Iterator[Check]:
     for name, without in (("rg", "searches are slower without ripgrep"), ("git", "most projects want it")):
         found = shutil.which(name)
         yield Check(name, State.OK if found else State.NOTE, found or "not found", "" if found else without)
+
+
+def keyring(settings: Settings) -> Iterator[Check]:
     backend = keyring_backend()
     advice = "" if backend else "`quillback login` needs one; ANTHROPIC_API_KEY and api_key_command do not"
     yield Check("keyring", State.OK if backend else State.NOTE, backend or "none", advice)
@@ -172,6 +175,7 @@ CHECKS: tuple[Callable[[Settings], Iterator[Check]], ...] = (
     credentials,
     service,
     programs,
+    keyring,
     inspectors,
     editor,
 )

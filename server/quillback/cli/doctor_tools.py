@@ -1,10 +1,10 @@
-"""What `quillback doctor` looks at beyond the program itself: the sandbox of commands, and the user's MCP servers."""
+"""What `quillback doctor` looks at beyond the program: the sandbox of commands, the user's MCP servers and hooks."""
 
 import shutil
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
-from quillback.app import sandbox_problem
+from quillback.app import sandbox_problem, user_hooks
 from quillback.cli.doctor_checks import Check, State
 from quillback.config import Sandbox, Settings
 from quillback.core.mcp_server import HttpServer, StdioServer
@@ -38,3 +38,12 @@ def mcp_servers(settings: Settings) -> Iterator[Check]:
             case HttpServer(name=name, url=url):
                 parts = urlsplit(url)
                 yield Check(f"mcp {name}", State.OK, f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}")
+
+
+def hooks(settings: Settings) -> Iterator[Check]:
+    """The user's own hooks, none of them run."""
+    count, problems = user_hooks(settings)
+    if count:
+        yield Check("hooks", State.OK, f"{count} in {settings.user_hooks}")
+    for problem in problems:
+        yield Check("hooks", State.NOTE, problem, "what is wrong has no effect; the rest works")

@@ -40,6 +40,7 @@ _ID = _option("id", metavar="ID", help="a session, or the beginning or end of it
 
 _RUN = (
     _option("prompt", nargs="*", metavar="PROMPT", help="what to do; what is piped in goes below it"),
+    _option("--recipe", metavar="FILE", help="do what a recipe says; PROMPT is key=value for each of its parameters"),
     _option("--mode", choices=MODES, help="what runs without asking"),
     _option("--model", metavar="ID", help="the model, see `quillback models`"),
     _option("--thinking", choices=THINKING, help="how long the model may think"),
@@ -122,8 +123,8 @@ COMMANDS = {
 _INTRODUCTION = """\
 A coding agent that lives behind your editor. Editors start `quillback acp`; in a terminal there is `quillback run`."""
 _EPILOGUE = """\
-exit codes: 0 done, 1 the turn failed or a call was not run since nobody was there to ask,
-2 wrong usage or settings, 3 cancelled, 4 no credentials
+exit codes: 0 done, 1 the turn failed, the checks of a recipe failed, or a call was not run since nobody was there to
+ask, 2 wrong usage, settings or recipe, 3 cancelled, 4 no credentials
 
 `quillback COMMAND --help` says more of a command. To begin with: `quillback run --demo`, then `quillback doctor`."""
 

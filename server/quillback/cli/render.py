@@ -15,6 +15,7 @@ from quillback.core.event import (
     PartOpened,
     RetryScheduled,
     StopReason,
+    ToolChanged,
     ToolProgressed,
     ToolStarted,
     TurnCompleted,
@@ -82,7 +83,7 @@ class Renderer:
             case PartOpened(part=ToolUse() as call) | ToolStarted(call=call):
                 self._begin("tools")
                 self.screen.status(f"{title(call)} …")
-            case PartClosed(part=ToolUse() as call):
+            case PartClosed(part=ToolUse() as call) | ToolChanged(call=call):
                 self._calls[call.id] = call
             case ToolProgressed(call_id=call_id, shown=shown):
                 printed = "".join(s.text for s in shown if isinstance(s, Text))

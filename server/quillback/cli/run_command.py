@@ -12,6 +12,7 @@ from quillback.cli.exits import CANCELLED, USAGE, CliError, complain
 from quillback.cli.interrupts import Interrupts
 from quillback.cli.json_view import JsonView
 from quillback.cli.keyboard import Keyboard
+from quillback.cli.recipe import Cooked, cooked
 from quillback.cli.render import Renderer
 from quillback.cli.screen import open_screen
 from quillback.cli.sink import Sink
@@ -37,18 +38,22 @@ def run(options: Namespace) -> int:
     """Raises CliError."""
     if options.resume and options.session:
         raise CliError("--continue and --session exclude each other", USAGE)
+    if options.demo and options.recipe is not None:
+        raise CliError("--demo and --recipe exclude each other", USAGE)
     if options.demo:
         from quillback.cli.demo import demo
 
         return demo(options)
-    prompt = _prompt(options.prompt)
+    recipe = _recipe(options) if options.recipe is not None else None
+    prompt = recipe.prompt if recipe else _prompt(options.prompt)
     start = Start(
         cwd=options.cwd,
         session=options.session or "",
         resume=options.resume,
-        mode=Mode(options.mode) if options.mode else None,
-        model=options.model or "",
+        mode=Mode(options.mode) if options.mode else recipe.mode if recipe else None,
+        model=options.model or (recipe.model if recipe else ""),
         thinking=Thinking(options.thinking) if options.thinking else None,
+        recipe=recipe.expand if recipe else None,
     )
     fixed = ALLOWED if options.yes else SILENT if options.json else None
     return asyncio.run(one_turn(load(), start, prompt, fixed, as_json=options.json))
@@ -78,9 +83,13 @@ async def one_turn(settings: Settings, start: Start, prompt: str, fixed: Fixed |
     await _last_words(view)
     if outcome.completed.error:
         complain(outcome.completed.error)
+    elif outcome.completed.checks_passed is False:
+        complain("the recipe's work is not done: its checks do not pass, or the final output is missing")
     elif outcome.unasked:
         what = "1 call" if outcome.unasked == 1 else f"{outcome.unasked} calls"
         complain(f"{what} did not run, since nobody was there to ask; {WAYS}")
+    if outcome.completed.final and not as_json:
+        print(outcome.completed.final, flush=True)
     interrupts.leave(outcome.exit_code)
     return outcome.exit_code
 
@@ -100,6 +109,14 @@ def _answers(view: View, fixed: Fixed | None, keyboard: Keyboard | None) -> Fixe
 async def _last_words(view: View) -> None:
     with suppress(BrokenPipeError):
         await view.flush()
+
+
+def _recipe(options: Namespace) -> Cooked:
+    """A recipe needs no input: only with `-` at the end is it read, and goes below the prompt. Raises CliError."""
+    words = options.prompt
+    if words and words[-1] == "-":
+        return cooked(options.recipe, words[:-1], _standard_input())
+    return cooked(options.recipe, words)
 
 
 def _prompt(words: list[str]) -> str:

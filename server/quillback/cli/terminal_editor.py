@@ -117,6 +117,9 @@ class TerminalEditor:
         await self._view.flush()
         return answer
 
+    def retitled(self, session_id: str, title: str) -> None:
+        """Only the one turn is shown."""
+
     # ------------------------------------------------------------ not offered
 
     async def ask_user(self, session_id: str, call_id: str, question: str, choices: Sequence[str]) -> str | None:

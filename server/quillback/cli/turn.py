@@ -12,10 +12,12 @@ from quillback.cli.interrupts import Interrupts
 from quillback.cli.surroundings import directory
 from quillback.cli.terminal_editor import Fixed, Person, TerminalEditor
 from quillback.cli.view import View
+from quillback.core.commands import Expand
 from quillback.core.event import StopReason, TurnCompleted
 from quillback.core.message import Text
 from quillback.core.model import Failure, ProviderError, Thinking
 from quillback.core.ports import Mode
+from quillback.core.turn_types import Aim
 from quillback.models import SCRIPTED
 from quillback.session.registry import BadDirectoryError, Sessions
 from quillback.session.session import Session
@@ -25,7 +27,8 @@ from quillback.session.session import Session
 class Start:
     """Which session a prompt goes to: a new one of `cwd`, its newest one, or the one named; and what is changed in it.
 
-    What is None or empty stays as it is configured or stored.
+    What is None or empty stays as it is configured or stored. `recipe` is what the model gets in place of the prompt,
+    and what the turn must bring.
     """
 
     cwd: str | None = None
@@ -34,6 +37,7 @@ class Start:
     mode: Mode | None = None
     model: str = ""
     thinking: Thinking | None = None
+    recipe: Expand | None = None
 
     @property
     def is_new(self) -> bool:
@@ -52,6 +56,8 @@ class Outcome:
         if self.completed.error:
             return NO_CREDENTIALS if self.completed.error_kind == Failure.NO_CREDENTIALS.value else FAILED
         match self.completed.stop_reason:
+            case StopReason.END_TURN if self.completed.checks_passed is not None:
+                return DONE if self.completed.checks_passed else FAILED
             case StopReason.END_TURN:
                 return FAILED if self.unasked else DONE
             case StopReason.CANCELLED:
@@ -75,7 +81,7 @@ async def run_turn(
         except BadDirectoryError as error:
             raise CliError(str(error), USAGE) from None
         view.opened(session.record)
-        completed = await _follow(session, prompt, view, editor, interrupts)
+        completed = await _follow(session, prompt, start.recipe, view, editor, interrupts)
         if start.is_new and completed.error_kind == Failure.NO_CREDENTIALS.value:
             await sessions.delete(session.record.id)
         return Outcome(completed, editor.unasked)
@@ -123,13 +129,24 @@ def _changed(session: Session, start: Start) -> Session:
 
 
 async def _follow(
-    session: Session, prompt: str, view: View, editor: TerminalEditor, interrupts: Interrupts
+    session: Session,
+    prompt: str,
+    recipe: Expand | None,
+    view: View,
+    editor: TerminalEditor,
+    interrupts: Interrupts,
 ) -> TurnCompleted:
     def stop() -> None:
         session.cancel()
         view.hurry()
 
-    pipe = editor.pipe = session.submit((Text(prompt),))
+    words = (Text(prompt),)
+    if recipe is None:
+        pipe = session.submit(words)
+    else:
+        instructed = recipe.parts if recipe.parts != words else ()
+        pipe = session.submit(words, aim=Aim(recipe=recipe.recipe), for_model=instructed)
+    editor.pipe = pipe
     interrupts.first = stop
     reading = True
     completed = TurnCompleted(StopReason.CANCELLED)

@@ -13,6 +13,10 @@ from quillback.core.request import part_bytes, request_bytes
 from quillback.core.usage import cost, estimate
 
 
+BELIEVABLE = 10**12
+"""Tokens; a count of more is no count."""
+
+
 class Attempt:
     """`message` is the one being filled; it is announced with the first part that grows."""
 
@@ -68,7 +72,9 @@ class Attempt:
         parts = self._assembler.parts
         if not shows_something(parts):
             return [*grown, *self.abandon()], None
-        return grown, evolve(self._message, parts=parts, state=MessageState.INTERRUPTED)
+        usage = self._reported()
+        message = evolve(self._message, parts=parts, state=MessageState.INTERRUPTED, usage=usage, cost=self.spent)
+        return grown, message
 
     def abandon(self) -> list[Event]:
         """Its message leaves the stream."""
@@ -84,9 +90,16 @@ class Attempt:
         self._announced = True
         return [MessageStarted(self._message), *grown]
 
-    def _usage(self, parts: Sequence[Part]) -> Usage:
+    @property
+    def spent(self) -> float:
+        """US dollars for what has come of the reply, as far as the provider has said."""
+        usage = self._reported()
+        return cost(self.request.model, usage) if usage is not None else 0.0
+
+    def _reported(self) -> Usage | None:
         stopping, started = self._assembler.stopping, self._assembler.started
         usage = (stopping.usage if stopping else None) or (started.usage if started else None)
-        if usage is not None and usage.context_size:
-            return usage
-        return estimate(request_bytes(self.request), sum(part_bytes(p) for p in parts))
+        return usage if usage is not None and 0 < usage.context_size < BELIEVABLE else None
+
+    def _usage(self, parts: Sequence[Part]) -> Usage:
+        return self._reported() or estimate(request_bytes(self.request), sum(part_bytes(p) for p in parts))

@@ -12,6 +12,7 @@ class Calls:
         self.to_run: tuple[ToolUse, ...] = ()
         self.stop_turn = False
         self.say = ""
+        self.final = ""
         self._due = due
         self._open = {call.id: call for call in due}
         self._tools = tools
@@ -27,7 +28,7 @@ class Calls:
         for call in self._due:
             problem = call.problem
             if not problem:
-                problem = self._repetition.refusal(call, polling=self._polling(call))
+                problem = self._repetition.refusal(call, to_run, polling=self._polling(call))
                 if problem:
                     self.refused.append((call, problem))
             if problem:

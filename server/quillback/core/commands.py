@@ -1,5 +1,6 @@
 """The port to slash commands: what a prompt that begins with `/name` stands for."""
 
+import re
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -12,14 +13,25 @@ from quillback.core.ports import Mode, SessionRecord
 from quillback.core.turn_types import Recipe
 from quillback.core.undo import UndoReport
 
+PROJECT_FOLDERS = (".quillback/commands", ".claude/commands")
+"""Where a project keeps commands; what is in the first counts before what is in the second."""
+
+NAME_LIMIT = 200
+"""Characters of a command's name."""
+
+_COMMAND = re.compile(r"/(\w[\w:-]*)(?:\s+(.*))?", re.DOTALL)
+_NAME = re.compile(r"[^\W_][\w-]*(?::[\w-]+)*")
+
 
 @frozen
 class CommandInfo:
-    """As it is advertised. `hint` says what to type after the name; empty where nothing is expected."""
+    """As it is advertised. `hint` says what to type after the name; empty where nothing is expected. `origin` is the
+    heading it has in /help."""
 
     name: str
     description: str
     hint: str = ""
+    origin: str = ""
 
 
 @frozen
@@ -95,8 +107,8 @@ class Desk(Protocol):
         ...
 
 
-class Commands(Protocol):
-    """The commands of one session. Any of these methods may find files that have come, gone or changed."""
+class CommandSource(Protocol):
+    """Commands of one kind. Any of these methods may find some that have come, gone or changed."""
 
     def available(self) -> tuple[CommandInfo, ...]: ...
 
@@ -106,14 +118,23 @@ class Commands(Protocol):
         ...
 
 
-def parse(text: str) -> tuple[str, str] | None:
-    """The name and the argument of a prompt that is a command; None for any other prompt.
+class Commands(CommandSource, Protocol):
+    """The commands of one session. A prompt for which `run` gives None is an ordinary one."""
 
-    A path such as `/usr/bin` is none: a name has no slash in it.
+    async def changed(self) -> None:
+        """Wait until there is a reason to look at `available` again."""
+        ...
+
+
+def parse(text: str) -> tuple[str, str] | None:
+    """The name and the argument of a prompt that may be a command; None for any other prompt.
+
+    A path such as `/usr/bin` is none: a name has no slash in it, nor anything else but letters, digits, `-`, `_`, `:`.
     """
-    if not text.startswith("/"):
-        return None
-    head, _, argument = text[1:].partition("\n") if "\n" in text.split(" ", 1)[0] else text[1:].partition(" ")
-    if not head or "/" in head or not head[0].isalnum():
-        return None
-    return head, argument.strip()
+    found = _COMMAND.fullmatch(text.rstrip())
+    return (found[1], (found[2] or "").strip()) if found and is_name(found[1]) else None
+
+
+def is_name(text: str) -> bool:
+    """Whether a command may be called that."""
+    return len(text) <= NAME_LIMIT and _NAME.fullmatch(text) is not None

@@ -86,6 +86,13 @@ class MessageDropped:
 
 
 @frozen
+class ToolChanged:
+    """A hook gave a call other arguments: `call` is what will run. The stored message keeps the model's own."""
+
+    call: ToolUse
+
+
+@frozen
 class ToolStarted:
     call: ToolUse
 
@@ -129,6 +136,38 @@ class Noticed:
 
 
 @frozen
+class HistoryReplaced:
+    """For the model, the message `summary_id` stands for everything up to the message `hidden_through`."""
+
+    hidden_through: str
+    summary_id: str
+
+
+@frozen
+class CompactionChanged:
+    """A summary is being made, or how that ended. `status` is in_progress, completed, failed or cancelled."""
+
+    id: str
+    status: str
+    summary: str = ""
+    error: str = ""
+
+
+@frozen
+class SettingsChanged:
+    """A command gave the session another mode or model."""
+
+
+@frozen
+class Continued:
+    """The turn goes on although the model has come to an end; `message_id` is what it was told, empty where the user's
+    own words are the reason."""
+
+    reason: str
+    message_id: str = ""
+
+
+@frozen
 class Retitled:
     """The session got a title."""
 
@@ -140,6 +179,7 @@ class TurnCompleted:
     """The last event of each accepted prompt, exactly once.
 
     `error` is set when the turn failed; then `stop_reason` says nothing. `message_id` names the last text run.
+    `checks_passed` is None for a turn without a recipe; `final` is the final output that its recipe asked for, as JSON.
     """
 
     stop_reason: StopReason
@@ -150,6 +190,8 @@ class TurnCompleted:
     input_tokens: int = 0
     output_tokens: int = 0
     cost: float = 0.0
+    checks_passed: bool | None = None
+    final: str = ""
 
 
 Grown = PartOpened | PartGrew | PartClosed
@@ -162,11 +204,16 @@ Event = (
     | MessageEnded
     | MessageChanged
     | MessageDropped
+    | ToolChanged
     | ToolStarted
     | ToolProgressed
     | UsageChanged
     | RetryScheduled
     | Noticed
+    | HistoryReplaced
+    | CompactionChanged
+    | SettingsChanged
+    | Continued
     | Retitled
     | TurnCompleted
 )

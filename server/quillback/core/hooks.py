@@ -38,11 +38,13 @@ class HookAnswer:
     """What all hooks of a moment said together.
 
     `blocked` is the reason for a no, empty for none; `halt` the reason to end the whole turn. `context` is added for
-    the model, `notes` are shown to the user. `input` replaces a call's arguments.
+    the model, `notes` are shown to the user. `input` replaces a call's arguments; `ask` is the reason to ask the user
+    about the call, whatever the inspectors say.
     """
 
     blocked: str = ""
     halt: str = ""
+    ask: str = ""
     context: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     input: JsonObject | None = None

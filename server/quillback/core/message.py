@@ -231,6 +231,7 @@ class Message:
     """One entry of a session's stream.
 
     `seq` is the only order (0 while queued). `created_at` is milliseconds since the epoch; `cost` is US dollars.
+    `thoughts_end` says that no thinking up to here is sent to the model any more.
     """
 
     id: str
@@ -247,6 +248,7 @@ class Message:
     usage: Usage | None = None
     cost: float = 0.0
     finish_reason: str = ""
+    thoughts_end: bool = False
 
     def tool_uses(self) -> tuple[ToolUse, ...]:
         return tuple(p for p in self.parts if isinstance(p, ToolUse))

@@ -20,6 +20,7 @@ from quillback.core.message import (
     ToolUse,
 )
 from quillback.core.model import ModelRequest, ProviderEvent, ToolSpec
+from quillback.core.prompts import PromptSource
 from quillback.core.rules import Mode as Mode
 from quillback.core.rules import Rule as Rule
 from quillback.core.rules import RuleEffect as RuleEffect
@@ -129,8 +130,8 @@ class Tool(Protocol):
         ...
 
 
-class Toolbox(Protocol):
-    """The server tools of one session and what they keep alive."""
+class Toolbox(PromptSource, Protocol):
+    """The server tools of one session and what they keep alive; and the prompts of its servers."""
 
     def tools(self) -> Sequence[Tool]:
         """The tools there are now."""
@@ -161,13 +162,15 @@ class Choice(StrEnum):
 @frozen
 class PermissionAsk:
     """`rule` is what allow_always or reject_always would store, for the option's label; where it is empty nothing
-    lasting can be answered, and only allow_once and reject_once are offered."""
+    lasting can be answered, and only allow_once and reject_once are offered. `subagent` says that a subagent wants to
+    make the call, of which the editor has not heard."""
 
     call: ToolUse
     shown: tuple[Shown, ...]
     locations: tuple[Location, ...]
     reason: str
     rule: str
+    subagent: bool = False
 
 
 @frozen
@@ -215,6 +218,10 @@ class Editor(Protocol):
     def capabilities(self) -> EditorCapabilities: ...
 
     async def ask_permission(self, session_id: str, ask: PermissionAsk) -> Choice: ...
+
+    def retitled(self, session_id: str, title: str) -> None:
+        """The session has another title, which came when no turn was running. Does not wait."""
+        ...
 
     async def ask_user(self, session_id: str, call_id: str, question: str, choices: Sequence[str]) -> str | None:
         """The user's answer, one of `choices` if there are any; None when they do not answer. Raises EditorError.

@@ -15,12 +15,14 @@ from quillback.core.message import (
     Part,
     RedactedThinking,
     Role,
+    Summary,
     Text,
     Thinking,
     ToolResult,
     ToolUse,
 )
 from quillback.core.model import RequestMessage
+from quillback.core.stream import since_summary
 
 NO_OUTPUT = "(no output)"
 INTERRUPTED = "interrupted before a result came; the call may have had effects"
@@ -37,13 +39,16 @@ class Repaired:
 
 
 def visible(messages: Iterable[Message], model: str, *, thinking: bool = True) -> list[RequestMessage]:
-    """What the model may see of a stream. Thinking of other models, or all of it, is left out."""
+    """What the model may see of a stream, from its last summary on. Thinking of other models, from before an undo or
+    a fork, or all of it, is left out."""
     out: list[RequestMessage] = []
-    for message in messages:
+    stream = since_summary(list(messages))
+    silent = max((i for i, message in enumerate(stream) if message.thoughts_end), default=-1)
+    for i, message in enumerate(stream):
         if not message.visible_to_model or message.state in (MessageState.QUEUED, MessageState.NOT_RUN):
             continue
-        own = thinking and message.model == model
-        parts = tuple(p for p in message.parts if not isinstance(p, Notice) and (own or not _is_thinking(p)))
+        own = thinking and i > silent and message.model == model
+        parts = tuple(_as_sent(p) for p in message.parts if not isinstance(p, Notice) and (own or not _is_thinking(p)))
         role = "assistant" if message.role is Role.ASSISTANT else "user"
         out.append(RequestMessage(role, parts))
     return out
@@ -71,6 +76,10 @@ def repair(messages: Sequence[RequestMessage], *, continuing: bool = False) -> R
         done.append("messages of one role merged or empty ones left out")
     paired = _merge([m for m in _pair(merged, done) if m.parts])
     return Repaired(tuple(_ends(paired, done, continuing=continuing)), tuple(dict.fromkeys(done)))
+
+
+def _as_sent(part: Part) -> Part:
+    return Text(part.text) if isinstance(part, Summary) else part
 
 
 def _is_thinking(part: Part) -> bool:

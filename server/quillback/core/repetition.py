@@ -8,6 +8,7 @@ import hashlib
 import json
 import re
 from collections import deque
+from collections.abc import Sequence
 
 from quillback.core.message import Image, Text, ToolResult, ToolUse
 
@@ -45,8 +46,13 @@ class Repetition:
         self._step: list[str] = []
         self._steps: deque[str] = deque(maxlen=STEP_WINDOW)
 
-    def refusal(self, call: ToolUse, *, polling: bool) -> str:
-        """Why `call` should not run, or an empty string."""
+    def refusal(self, call: ToolUse, beside: Sequence[ToolUse] = (), *, polling: bool) -> str:
+        """Why `call` should not run, or an empty string. `beside` are the calls of the same reply before it."""
+        if not polling and sum(_request(other) == _request(call) for other in beside) >= IDENTICAL_CALLS:
+            return (
+                f"not run: this reply asks {IDENTICAL_CALLS} times for the same {call.name} already. "
+                "Do something else, or tell the user what is missing."
+            )
         if not polling and self._last and self._last[0] == _request(call) and self._streak >= IDENTICAL_CALLS:
             return (
                 f"not run: this is call number {self._streak + 1} in a row of {call.name} with the same input, and the "

@@ -34,6 +34,7 @@ class Next(Enum):
     GO_ON = auto()
     EMPTY = auto()
     REFUSED = auto()
+    OVERFLOW = auto()
     END = auto()
 
 
@@ -55,7 +56,7 @@ def decide(message: Message, empty: int, max_tokens: int, pauses: int) -> Decisi
         case "refusal":
             return Decision(Next.REFUSED, StopReason.REFUSAL, keep=keep)
         case "model_context_window_exceeded":
-            return Decision(Next.END, StopReason.MAX_TOKENS, WINDOW_FULL, keep)
+            return Decision(Next.OVERFLOW, StopReason.MAX_TOKENS, WINDOW_FULL, keep)
         case "max_tokens" if calls and max_tokens < MAX_TOKENS_IN_A_ROW:
             return Decision(Next.RUN)
         case "max_tokens":

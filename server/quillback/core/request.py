@@ -10,6 +10,7 @@ from quillback.core.message import (
     Part,
     RedactedThinking,
     Resource,
+    Summary,
     Text,
     Thinking,
     ToolResult,
@@ -84,23 +85,28 @@ def cache_marks(messages: Sequence[RequestMessage]) -> tuple[tuple[int, int], ..
 
 def request_bytes(request: ModelRequest) -> int:
     """Roughly how many bytes of text a request carries, for estimates."""
-    tools = sum(_bytes(t.description) + _bytes(str(t.input_schema)) for t in request.tools)
-    return _bytes(request.system) + tools + sum(part_bytes(p) for m in request.messages for p in m.parts)
+    tools = sum(spec_bytes(t) for t in request.tools)
+    return text_bytes(request.system) + tools + sum(part_bytes(p) for m in request.messages for p in m.parts)
+
+
+def spec_bytes(spec: ToolSpec) -> int:
+    """Roughly how many bytes a tool's definition takes."""
+    return text_bytes(spec.description) + text_bytes(str(spec.input_schema))
 
 
 def part_bytes(part: Part) -> int:
     """Roughly how many bytes of text a part is to a model."""
     match part:
-        case Text(text=text) | Thinking(text=text):
-            return _bytes(text)
+        case Text(text=text) | Thinking(text=text) | Summary(text=text):
+            return text_bytes(text)
         case ToolUse(name=name, input=given, raw=raw):
-            return _bytes(name) + _bytes(raw or str(dict(given)))
+            return text_bytes(name) + text_bytes(raw or str(dict(given)))
         case ToolResult(content=content):
             return sum(part_bytes(c) for c in content)
         case Image():
             return 6_000  # about 1,500 tokens, whatever the size of the data
         case _:
-            return _bytes(str(part))
+            return text_bytes(str(part))
 
 
 def _markable(part: Part) -> bool:
@@ -121,5 +127,5 @@ def _without_image(part: Part) -> Part:
             return part
 
 
-def _bytes(text: str) -> int:
+def text_bytes(text: str) -> int:
     return len(text.encode("utf-8", "surrogatepass"))

@@ -23,6 +23,15 @@ class Mode(StrEnum):
     CHAT = "chat"
 
 
+MODES = {
+    Mode.APPROVE: ("Approve", "Reads inside the workspace; asks before it changes files or runs commands"),
+    Mode.SMART: ("Smart", "Like Approve, but a small model lets calls run that do nothing but look"),
+    Mode.AUTO: ("Auto", "Works without asking inside the workspace"),
+    Mode.CHAT: ("Chat", "Talks only; runs no tools"),
+}
+"""The name of each mode, and what it means."""
+
+
 @frozen
 class Pattern:
     """`argument` is None for a rule about every call of the tool."""

@@ -4,7 +4,11 @@ from typing import Protocol
 
 
 class SideModelError(Exception):
-    """There is no usable answer; the text says why, in a few words."""
+    """There is no usable answer; the text says why, in a few words. `cost` is US dollars, as far as it is known."""
+
+    def __init__(self, message: str, cost: float = 0.0) -> None:
+        super().__init__(message)
+        self.cost = cost
 
 
 class SideModel(Protocol):

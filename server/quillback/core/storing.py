@@ -9,11 +9,13 @@ from quillback.core.event import Grown
 from quillback.core.message import Message
 from quillback.core.model import Thinking
 from quillback.core.rules import Mode, Rule
+from quillback.core.undo import Originals
 
 
 @frozen
 class SessionRecord:
-    """A session's row. Times are milliseconds since the epoch; `cost` is US dollars."""
+    """A session's row. Times are milliseconds since the epoch; `cost` is US dollars. `parent` is the id of the session
+    that a subagent works for, empty for every other session."""
 
     id: str
     cwd: str
@@ -25,6 +27,7 @@ class SessionRecord:
     updated_at: int
     title: str = ""
     cost: float = 0.0
+    parent: str = ""
 
 
 class StoreError(Exception):
@@ -41,18 +44,28 @@ class Store(Protocol):
     What could not be written stays enqueued and is tried again by the next flush.
     """
 
+    @property
+    def originals(self) -> Originals:
+        """What files held before they were changed. It goes with its session."""
+        ...
+
     async def create_session(self, record: SessionRecord) -> None: ...
 
     async def session(self, session_id: str) -> SessionRecord | None: ...
 
     async def sessions(
-        self, *, cwd: str | None = None, before: tuple[int, str] | None = None, limit: int = 50
+        self,
+        *,
+        cwd: str | None = None,
+        before: tuple[int, str] | None = None,
+        limit: int = 50,
+        subagents: bool = False,
     ) -> list[SessionRecord]:
-        """Newest first by (updated_at, id), strictly below `before`."""
+        """Newest first by (updated_at, id), strictly below `before`; those of subagents only where asked for."""
         ...
 
     async def delete_session(self, session_id: str) -> None:
-        """Forget it and its messages; unknown ids are no error."""
+        """Forget it, its messages and the sessions of its subagents; unknown ids are no error."""
         ...
 
     def save_session(self, record: SessionRecord) -> None: ...

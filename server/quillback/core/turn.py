@@ -3,36 +3,37 @@
 It decides everything and does nothing: no I/O, no clock, no randomness of its own. Transitions are in `turn_table`.
 """
 
-from collections.abc import Mapping, Sequence
-
-from attrs import define, evolve, field
+from attrs import evolve
 
 from quillback.core.assemble import Assembler
 from quillback.core.attempt import Attempt
 from quillback.core.calls import Calls, error_result
+from quillback.core.compaction import can_shrink
 from quillback.core.event import (
+    CompactionChanged,
     Event,
-    MessageAdded,
-    MessageChanged,
     MessageEnded,
     RetryScheduled,
     StopReason,
-    TurnCompleted,
-    UsageChanged,
 )
-from quillback.core.message import Message, MessageState, Part, Role, Text, ToolResult, ToolUse, Usage
-from quillback.core.model import Failure, ProviderError, ToolSpec
+from quillback.core.message import Message, MessageState, Role, Text, ToolResult, Usage
+from quillback.core.model import Failure, ProviderError
 from quillback.core.repair import INTERRUPTED
-from quillback.core.repetition import Repetition
 from quillback.core.reply import Decision, Next, decide
-from quillback.core.request import Reductions, build_request, reduction
+from quillback.core.request import build_request, reduction
 from quillback.core.retry import ATTEMPTS, delay, give_up_message
+from quillback.core.stream import next_seq
+from quillback.core.turn_base import Step, TurnBase
 from quillback.core.turn_table import Signal, State, TurnError, move
 from quillback.core.turn_types import (
     Action,
     BeginStep,
     CallModel,
     Cancel,
+    ChecksRan,
+    Compacted,
+    CompactionFailed,
+    Consult,
     Crash,
     Finish,
     Input,
@@ -40,8 +41,9 @@ from quillback.core.turn_types import (
     ReplyEnded,
     RequestFailed,
     RunTools,
-    Setup,
+    Steered,
     StepBegan,
+    StopAnswered,
     ToolBegan,
     ToolFinished,
     Wait,
@@ -52,48 +54,11 @@ CANCELLED_CALL = "cancelled before it finished; it may have had effects"
 CANCELLED_EARLY = "cancelled before it ran; nothing was changed"
 NOT_RUN = "not run: the turn ended first"
 CUT_REPLY = "not run: the reply was cut off"
+NOTHING_YET = "There is nothing to compact yet."
 
 
-@define
-class _Counts:
-    """How often something happened in a row."""
-
-    steps: int = 0
-    attempts: int = 1
-    empty: int = 0
-    max_tokens: int = 0
-    pauses: int = 0
-
-
-@define
-class _Step:
-    """The reply being read and the calls being run."""
-
-    calls: Calls
-    tools: Mapping[str, ToolSpec] = field(factory=dict)
-    attempt: Attempt | None = None
-
-
-class Turn:
+class Turn(TurnBase):
     """`history` is the session's stream, the prompt its last message; the turn appends to it and changes it."""
-
-    def __init__(self, setup: Setup, history: list[Message]) -> None:
-        self.state = State.READY
-        self.history = history
-        self._setup = setup
-        self._prompt = len(history) - 1
-        self._counts = _Counts()
-        self._repetition = Repetition()
-        self._step = _Step(Calls((), {}, self._repetition))
-        self._reductions = Reductions()
-        self._continuing = False
-        self._superseded: tuple[str, ...] = ()
-        self._wait = 0.0
-        self._usage = Usage()
-        self._cost = 0.0
-        self._last_run = ""
-        self._completed: TurnCompleted | None = None
-        self.repeats: list[tuple[ToolUse, str]] = []  # the calls that it refused to repeat, and why
 
     @property
     def streaming(self) -> Message | None:
@@ -110,6 +75,10 @@ class Turn:
                 return Wait(self._wait)
             case State.RUNNING:
                 return RunTools(self._step.calls.to_run)
+            case State.COMPACTING:
+                return self._compact()
+            case State.ENDING:
+                return Consult(self._question, self._last.text, self._progress.blocks)
             case State.ENDED:
                 assert self._completed is not None
                 return Finish(self._completed)
@@ -121,6 +90,9 @@ class Turn:
         match given:
             case StepBegan():
                 return self._begin(given)
+            case Steered(message=message):
+                self.steers.append(message)
+                return []
             case Received(events=events):
                 return self._attempt().received(events)
             case ReplyEnded():
@@ -135,6 +107,12 @@ class Turn:
                 return []
             case ToolFinished():
                 return self._tool_finished(given)
+            case Compacted():
+                return self._compacted(given)
+            case CompactionFailed():
+                return self._compaction_failed(given)
+            case ChecksRan() | StopAnswered():
+                return self._answered(given)
             case Cancel():
                 return self._end_early(Signal.CANCELLED, StopReason.CANCELLED, CANCELLED_EARLY, CANCELLED_CALL)
             case Crash(message=message, kind=kind):
@@ -145,16 +123,30 @@ class Turn:
 
     def _begin(self, given: StepBegan) -> list[Event]:
         move(self.state, Signal.STEP_BEGAN)  # raises before anything is changed
-        out: list[Event] = [self._append(message) for message in given.steers]
+        tools = {t.name: t for t in given.tools}
+        if self._setup.aim.compact is not None and not can_shrink(self.history):
+            return self._stop(Signal.NOTHING_TO_DO, StopReason.END_TURN, say=NOTHING_YET)
+        if self._compaction_due(given.tools):
+            self._step = Step(Calls((), tools, self._repetition), tools)
+            return self._begin_compaction()
+        out = self._take_steers()
         reached = self._setup.limits.reached(self._counts.steps, self._cost, given.elapsed)
         if reached:
             return [*out, *self._stop(Signal.LIMIT_REACHED, StopReason.MAX_TURN_REQUESTS, say=reached)]
         self._counts.steps += 1
         self._counts.attempts = 1
-        tools = {t.name: t for t in given.tools}
-        self._step = _Step(Calls((), tools, self._repetition), tools)
+        if items := self._reminder.due():
+            out.append(self._stream.tell_model(Text(items)))
+        self._step = Step(Calls((), tools, self._repetition), tools)
         self._go(Signal.STEP_BEGAN)
         return out
+
+    def _take_steers(self) -> list[Event]:
+        """What the user added enters the stream, but not before the model has answered once."""
+        if not self._counts.replies:
+            return []
+        steers, self.steers = self.steers, []
+        return [self._stream.append(evolve(m, seq=next_seq(self.history), state=MessageState.COMPLETE)) for m in steers]
 
     def _open_attempt(self) -> Attempt:
         """The try at a reply that is due; its message is allocated here."""
@@ -172,7 +164,7 @@ class Turn:
             reductions=self._reductions,
             continuing=self._continuing,
         )
-        message = self._message(Role.ASSISTANT, (), state=MessageState.STREAMING)
+        message = self._stream.message(Role.ASSISTANT, state=MessageState.STREAMING)
         message = evolve(message, model=setup.model.id, provider=setup.model.provider)
         assembler = Assembler(message.id, setup.new_id, step.tools, self._superseded)
         step.attempt = Attempt(request, message, assembler)
@@ -194,6 +186,9 @@ class Turn:
         counts = self._counts
         decision = decide(message, counts.empty, counts.max_tokens, counts.pauses)
         self._account(message)
+        counts.replies += 1
+        if decision.next is not Next.EMPTY and decision.next is not Next.OVERFLOW:
+            self._context.tries = 0
         self._step.attempt = None  # only now: if anything above fails, the attempt is still there to be kept
         counts.empty = counts.empty + 1 if decision.next is Next.EMPTY else 0
         counts.max_tokens = counts.max_tokens + 1 if message.finish_reason == "max_tokens" else 0
@@ -220,7 +215,14 @@ class Turn:
                 say = f"The model declined to answer{why}. This prompt is left out of what it sees next."
                 out = self._answer_open(NOT_RUN)
                 out += self._stop(Signal.REPLY_ENDED_TURN, StopReason.REFUSAL, say=say)
-                return out + self._hide_prompt()
+                return [*out, *self._stream.hide_from(self._prompt)]
+            case Next.OVERFLOW:
+                out = self._answer_open(CUT_REPLY)
+                if self._overflows():
+                    return out + self._begin_compaction()
+                return out + self._stop(Signal.REPLY_ENDED_TURN, decision.stop_reason, say=decision.say)
+            case Next.END if decision.stop_reason is StopReason.END_TURN and not decision.say:
+                return self._come_to_end()
             case Next.END:
                 out = self._answer_open(NOT_RUN)
                 return out + self._stop(Signal.REPLY_ENDED_TURN, decision.stop_reason, say=decision.say)
@@ -233,15 +235,19 @@ class Turn:
 
     def _keep(self, message: Message) -> list[Event]:
         """The reply enters the stream."""
-        self._append(message)
-        texts = [p.run_id for p in message.parts if isinstance(p, Text) and p.text]
-        self._last_run = texts[-1] if texts else self._last_run
+        self._stream.append(message)
+        texts = [p for p in message.parts if isinstance(p, Text) and p.text]
+        if texts:
+            run = texts[-1].run_id
+            self._last = Text("".join(p.text for p in texts if p.run_id == run), run)
         self._step.calls = Calls(message.tool_uses(), self._step.tools, self._repetition)
         return [MessageEnded(message)]
 
     def _abandon(self, attempt: Attempt) -> list[Event]:
         """The attempt leaves the stream; the next one says which runs it supersedes."""
-        self._step.attempt = None
+        if self._step.attempt is not None:
+            self._step.attempt = None
+            self._cost += attempt.spent
         self._superseded = (*self._superseded, *attempt.runs)
         return attempt.abandon()
 
@@ -252,6 +258,8 @@ class Turn:
             self._reductions = reduced
             self._go(Signal.REQUEST_AGAIN)
             return self._abandon(attempt)
+        if error.failure is Failure.CONTEXT_LENGTH and self._overflows():
+            return self._abandon(attempt) + self._begin_compaction()
         seconds = delay(self._counts.attempts, error, self._setup.jitter())
         if seconds is None:
             out = self._keep_partial(CUT_REPLY)
@@ -270,6 +278,7 @@ class Turn:
         if attempt is None:
             return []
         out, message = attempt.interrupt()
+        self._cost += attempt.spent
         if message is None:
             return out
         return [*out, *self._keep(message), *self._answer_open(unanswered)]
@@ -278,6 +287,7 @@ class Turn:
 
     def _start_calls(self) -> list[Event]:
         self._go(Signal.REPLY_CALLED_TOOLS)
+        self._progress.called_tools()
         out: list[Event] = [e for result in self._step.calls.start() for e in self._answer(result)]
         self.repeats += self._step.calls.refused
         return out + self._calls_done()
@@ -285,17 +295,22 @@ class Turn:
     def _tool_finished(self, given: ToolFinished) -> list[Event]:
         if self.state is not State.RUNNING:
             return []
+        calls = self._step.calls
         out = self._answer(given.result)
+        if out:
+            self._cost += given.cost
+            calls.final = given.final or calls.final
         if out and given.stop_turn:
-            self._step.calls.stop_turn = True
-            calls = self._step.calls
+            calls.stop_turn = True
             calls.say = "\n\n".join(filter(None, (calls.say, given.say)))
         return out + self._calls_done()
 
     def _answer(self, result: ToolResult) -> list[Event]:
         if not self._step.calls.answer(result):
             return []
-        return [self._append(self._message(Role.TOOL, (result,)))]
+        if result.plan is not None:
+            self._reminder.replaced(result.plan)
+        return [self._stream.add(Role.TOOL, result)]
 
     def _answer_open(self, text: str, begun: str = "") -> list[Event]:
         """An error result for each call of the step that has none: `begun` for those that had begun to run."""
@@ -316,6 +331,9 @@ class Turn:
             return self._stop(Signal.CALLS_ENDED_TURN, StopReason.MAX_TURN_REQUESTS, say=say)
         if calls.stop_turn:
             return self._stop(Signal.CALLS_ENDED_TURN, StopReason.END_TURN, say=calls.say)
+        if calls.final:
+            self._progress.final = calls.final
+            return self._come_to_end()
         self._go(Signal.CALLS_ANSWERED)
         return []
 
@@ -325,71 +343,7 @@ class Turn:
         self, signal: Signal, reason: StopReason, unanswered: str, begun: str, *, error: str = "", kind: str = ""
     ) -> list[Event]:
         out = self._keep_partial(unanswered) if self.state is State.REQUESTING else []
+        if self.state is State.COMPACTING:
+            out.append(CompactionChanged(self._context.id, "cancelled"))
         out += self._answer_open(unanswered, begun)
         return out + self._finish(signal, reason, error, kind)
-
-    def _stop(self, signal: Signal, reason: StopReason, *, say: str) -> list[Event]:
-        """End the turn, after `say` is shown to the user (never to the model)."""
-        out: list[Event] = []
-        if say:
-            run = self._setup.new_id("msg")
-            message = evolve(self._message(Role.ASSISTANT, (Text(say, run),)), visible_to_model=False)
-            out.append(self._append(message))
-            self._last_run = run
-        return out + self._finish(signal, reason)
-
-    def _finish(self, signal: Signal, reason: StopReason, error: str = "", kind: str = "") -> list[Event]:
-        self._go(signal)
-        text = next((_run_text(m, self._last_run) for m in reversed(self.history) if _run_text(m, self._last_run)), "")
-        self._completed = TurnCompleted(
-            stop_reason=reason,
-            message_id=self._last_run,
-            text=text,
-            error=error,
-            error_kind=kind,
-            input_tokens=self._usage.input_tokens,
-            output_tokens=self._usage.output_tokens,
-            cost=self._cost,
-        )
-        return []
-
-    def _hide_prompt(self) -> list[Event]:
-        """A refused prompt, and all after it, is kept from the model from now on."""
-        out: list[Event] = []
-        for i in range(self._prompt, len(self.history)):
-            if self.history[i].visible_to_model:
-                self.history[i] = evolve(self.history[i], visible_to_model=False)
-                out.append(MessageChanged(self.history[i]))
-        return out
-
-    # ------------------------------------------------------------ small things
-
-    def _go(self, signal: Signal) -> None:
-        self.state = move(self.state, signal)
-
-    def _message(self, role: Role, parts: tuple[Part, ...], state: MessageState = MessageState.COMPLETE) -> Message:
-        return Message(
-            id=self._setup.new_id("msg"),
-            session_id=self._setup.session_id,
-            seq=next_seq(self.history),
-            role=role,
-            parts=parts,
-            created_at=self._setup.now(),
-            state=state,
-        )
-
-    def _append(self, message: Message) -> MessageAdded:
-        self.history.append(message)
-        return MessageAdded(message)
-
-    def _usage_changed(self, message: Message) -> UsageChanged:
-        used = message.usage.context_size if message.usage else 0
-        return UsageChanged(used, self._setup.model.context_window, self._setup.spent + self._cost)
-
-
-def next_seq(history: Sequence[Message]) -> int:
-    return history[-1].seq + 1 if history else 1
-
-
-def _run_text(message: Message, run_id: str) -> str:
-    return "".join(p.text for p in message.parts if isinstance(p, Text) and run_id and p.run_id == run_id)

@@ -13,12 +13,19 @@ class State(Enum):
     REQUESTING = "reading the model's reply"
     WAITING = "waiting to try again"
     RUNNING = "running tools"
+    COMPACTING = "having a summary made"
+    ENDING = "finding out whether it may end"
     ENDED = "ended"
 
 
 class Signal(Enum):
     STEP_BEGAN = "step began"
     LIMIT_REACHED = "limit reached"
+    NOTHING_TO_DO = "nothing to summarise"
+    COMPACTION_DUE = "compaction due"
+    COMPACTED = "compacted"
+    COMPACTION_FAILED = "compaction failed"
+    COMPACTION_ENDED_TURN = "compaction ended the turn"
     REPLY_CALLED_TOOLS = "reply called tools"
     REPLY_GOES_ON = "reply goes on"
     REPLY_ENDED_TURN = "reply ended the turn"
@@ -28,6 +35,9 @@ class Signal(Enum):
     WAITED = "waited"
     CALLS_ANSWERED = "all calls answered"
     CALLS_ENDED_TURN = "a result ended the turn"
+    END_ASKED = "end in question"
+    WENT_ON = "a reason to go on"
+    ENDING_ENDED_TURN = "nothing against the end"
     CANCELLED = "cancelled"
     CRASHED = "failed inside"
 
@@ -41,7 +51,9 @@ _ANY_TIME = {Signal.CANCELLED: State.ENDED, Signal.CRASHED: State.ENDED}
 TRANSITIONS: Mapping[State, Mapping[Signal, State]] = {
     State.READY: {
         Signal.STEP_BEGAN: State.REQUESTING,
+        Signal.COMPACTION_DUE: State.COMPACTING,
         Signal.LIMIT_REACHED: State.ENDED,
+        Signal.NOTHING_TO_DO: State.ENDED,
         **_ANY_TIME,
     },
     State.REQUESTING: {
@@ -51,6 +63,9 @@ TRANSITIONS: Mapping[State, Mapping[Signal, State]] = {
         Signal.REQUEST_AGAIN: State.REQUESTING,
         Signal.REQUEST_LATER: State.WAITING,
         Signal.REQUEST_FAILED: State.ENDED,
+        Signal.COMPACTION_DUE: State.COMPACTING,
+        Signal.END_ASKED: State.ENDING,
+        Signal.WENT_ON: State.READY,
         **_ANY_TIME,
     },
     State.WAITING: {
@@ -60,6 +75,20 @@ TRANSITIONS: Mapping[State, Mapping[Signal, State]] = {
     State.RUNNING: {
         Signal.CALLS_ANSWERED: State.READY,
         Signal.CALLS_ENDED_TURN: State.ENDED,
+        Signal.END_ASKED: State.ENDING,
+        Signal.WENT_ON: State.READY,
+        **_ANY_TIME,
+    },
+    State.COMPACTING: {
+        Signal.COMPACTED: State.READY,
+        Signal.COMPACTION_FAILED: State.READY,
+        Signal.COMPACTION_ENDED_TURN: State.ENDED,
+        **_ANY_TIME,
+    },
+    State.ENDING: {
+        Signal.END_ASKED: State.ENDING,
+        Signal.WENT_ON: State.READY,
+        Signal.ENDING_ENDED_TURN: State.ENDED,
         **_ANY_TIME,
     },
     State.ENDED: {},

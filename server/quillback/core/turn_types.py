@@ -31,6 +31,16 @@ class Limits:
             return f"Stopped after {elapsed:.0f} seconds; the limit of one turn is {self.max_duration:.0f}."
         return ""
 
+    def within(self, other: "Limits | None") -> "Limits":
+        """The smaller of each limit of the two."""
+        if other is None:
+            return self
+        return Limits(
+            min(self.max_steps, other.max_steps),
+            min((c for c in (self.max_cost, other.max_cost) if c is not None), default=None),
+            min((d for d in (self.max_duration, other.max_duration) if d is not None), default=None),
+        )
+
 
 @frozen
 class Check:
@@ -43,13 +53,15 @@ class Check:
 @frozen
 class Recipe:
     """What a turn must bring. Checks that fail are retried `retries` times, `fresh` from the prompt on, after
-    `on_failure` was run. `output` is the JSON schema of a final output; None for none."""
+    `on_failure` was run. `output` is the JSON schema of a final output; None for none. `limits` only ever tighten
+    the configured ones."""
 
     checks: tuple[Check, ...] = ()
     retries: int = 3
     fresh: bool = False
     on_failure: Check | None = None
     output: JsonObject | None = None
+    limits: Limits | None = None
 
 
 @frozen

@@ -4,10 +4,11 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable
 
-from attrs import define, evolve, field
+from attrs import Factory, define, evolve, field
 
 from quillback.core.mcp_server import McpServer
 from quillback.core.ports import StoreError
+from quillback.edge.advertising import Advertising
 from quillback.edge.convert import View, mcp_servers
 from quillback.edge.editor import AcpEditor
 from quillback.edge.frontend import declared_tools
@@ -39,6 +40,9 @@ class Connection:
     message_ids: bool = False
     mcp_over_acp: bool = False
     prompts: dict[int, tuple[Session, EventPipe]] = field(factory=dict)
+    advertising: Advertising = field(
+        default=Factory(lambda self: Advertising(self._notify, self._showing), takes_self=True), init=False
+    )
     _replays: dict[str, asyncio.Event] = field(factory=dict, init=False)
 
     def offered(self, request: acp.InitializeRequest) -> None:
@@ -60,7 +64,11 @@ class Connection:
 
     def view(self) -> View:
         session = self.client.session
-        return View(notices=session is not None and session.notices is not None, separate=not self.message_ids)
+        return View(
+            notices=session is not None and session.notices is not None,
+            compaction=session is not None and session.compaction is not None,
+            separate=not self.message_ids,
+        )
 
     async def show(self, session_id: str, updates: Iterable[acp.SessionUpdate]) -> None:
         """Send updates in order; waits while the client is behind, and while the session is replayed."""
@@ -72,10 +80,14 @@ class Connection:
         """Show the whole stream, with what has come of a reply that still grows. What comes of it meanwhile is shown
         behind that, so that the client gets each piece once."""
         session_id, view = session.record.id, self.view()
-        await self._caught_up(session)
+        while True:
+            older = await session.past.older()
+            await self._caught_up(session)
+            if session.past.follows(older):
+                break
         # nothing may happen from there to here: all that is in the stream now was shown, and nothing else was
         growing = session.streaming
-        messages = [*session.history, *([] if growing is None else [growing])]
+        messages = [*older, *session.history, *([] if growing is None else [growing])]
         over = self._replays[session_id] = asyncio.Event()
         try:
             for message in messages:
@@ -94,6 +106,10 @@ class Connection:
                 await behind[0].taken()
             else:
                 return
+
+    def _showing(self, session: Session) -> bool:
+        """Whether a turn or a replay of the session is being shown."""
+        return session.record.id in self._replays or any(of is session for of, _ in self.prompts.values())
 
     async def _send(self, session_id: str, updates: Iterable[acp.SessionUpdate]) -> None:
         for update in updates:

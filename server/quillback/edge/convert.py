@@ -2,7 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 
+from quillback.core.continuation import Reason
 from quillback.core.event import (
+    CompactionChanged,
+    Continued,
     Event,
     Growth,
     MessageAdded,
@@ -13,6 +16,7 @@ from quillback.core.event import (
     PartOpened,
     Retitled,
     RetryScheduled,
+    ToolChanged,
     ToolProgressed,
     ToolStarted,
     UsageChanged,
@@ -32,6 +36,7 @@ from quillback.core.message import (
     Role,
     Severity,
     Shown,
+    Summary,
     Terminal,
     Text,
     Thinking,
@@ -92,6 +97,15 @@ def _mcp_server(server: acp.McpServer) -> McpServer:
 
 # ---------------------------------------------------------------- to the client
 
+CONTINUED: dict[str, str] = {
+    Reason.FINAL_OUTPUT: "Going on: the final output is missing",
+    Reason.GOAL: "Going on: the goal is checked before the end",
+    Reason.GRIND: "Going on: there may be more to do",
+    Reason.CHECKS: "Going on: the checks do not pass yet",
+    Reason.STOP_HOOK: "Going on: a Stop hook says that the work is not done",
+}
+"""Why a turn went on, in words; where the user steered it they know."""
+
 
 class View:
     """One session as its client sees it, within one turn or one replay.
@@ -99,8 +113,9 @@ class View:
     Clients that tell messages apart only by kind get a blank line between two of one kind; `separate` asks for it.
     """
 
-    def __init__(self, *, notices: bool = False, separate: bool = True) -> None:
+    def __init__(self, *, notices: bool = False, compaction: bool = False, separate: bool = True) -> None:
         self._notices = notices
+        self._compaction = compaction
         self._separate = separate
         self._last: tuple[type, str] | None = None
 
@@ -113,7 +128,7 @@ class View:
                 return [self._chunk(event)]
             case PartOpened(part=ToolUse() as call):
                 return [self._other(_call_opened(call))]
-            case PartClosed(part=ToolUse() as call):
+            case PartClosed(part=ToolUse() as call) | ToolChanged(call=call):
                 return [self._other(_call_known(call))]
             case ToolStarted(call=call):
                 return [self._other(acp.ToolCallUpdate(call.id, status=acp.ToolCallStatus.IN_PROGRESS))]
@@ -130,6 +145,10 @@ class View:
             case RetryScheduled():
                 text = f"{event.reason} Trying again in {event.delay:.0f} s ({event.attempt} of {event.attempts})."
                 return [self._notice(event.run_id, Severity.WARNING, "The model request failed", text)]
+            case CompactionChanged():
+                return [_compaction(event)] if self._compaction else []
+            case Continued(reason=reason) if self._notices and reason in CONTINUED:
+                return [acp.Notice(Severity.INFO.value, CONTINUED[reason], None)]
             case Noticed(run_id=run, title=title, severity=severity, description=description):
                 return [self._notice(run, severity, title, description)]
             case _:
@@ -153,7 +172,9 @@ class View:
                 return [self._other(_call_opened(part, known=True))]
             case ToolResult():
                 return [self._other(u) for u in _result(part)]
-            case Notice() | RedactedThinking() | Text() | Thinking() | Image() | Resource() | ResourceLink():
+            case Text() | Thinking() | RedactedThinking() | Notice() | Summary():
+                return []
+            case Image() | Resource() | ResourceLink():
                 return []
 
     # ------------------------------------------------------------ chunks
@@ -187,6 +208,11 @@ class View:
         return self._said(
             acp.AgentThoughtChunk, run, acp.TextContent(f"{title}: {description}" if description else title)
         )
+
+
+def _compaction(event: CompactionChanged) -> acp.SessionUpdate:
+    summary = (acp.TextContent(event.summary),) if event.summary else None
+    return acp.CompactionUpdate(event.id, event.status, summary, event.error or None)
 
 
 # ---------------------------------------------------------------- tool calls

@@ -23,6 +23,7 @@ from quillback.edge.mcp_over_acp import McpMessages
 from quillback_protocol import acp
 from quillback_protocol.converter import structure
 from quillback_protocol.extensions import FRONTEND_CALL, MCP_MESSAGE, FrontendCallRequest, McpMessage
+from quillback_protocol.framing import EncodeError
 from quillback_protocol.jsonrpc import REQUEST_CANCELLED, RpcError
 from quillback_protocol.outgoing import ConnectionClosedError, RemoteError
 from quillback_protocol.peer import Peer
@@ -130,7 +131,24 @@ class AcpEditor:
     # ------------------------------------------------------------ permission
 
     async def ask_permission(self, session_id: str, ask: PermissionAsk) -> Choice:
-        """Anything but an offered option rejects: an error, an option never offered, a lost connection."""
+        """Anything but an offered option rejects: an error, an option never offered, a lost connection.
+
+        A subagent's call is shown as one of the session for as long as the question is open.
+        """
+        if not ask.subagent:
+            return await self._ask_permission(session_id, ask)
+        self._update(session_id, call_of(ask))
+        status, note = acp.ToolCallStatus.FAILED, "not allowed"
+        try:
+            choice = await self._ask_permission(session_id, ask)
+            if choice in (Choice.ALLOW_ONCE, Choice.ALLOW_ALWAYS):
+                status, note = acp.ToolCallStatus.COMPLETED, "allowed; the subagent goes on"
+            return choice
+        finally:
+            said = acp.Content(acp.TextContent(note))
+            self._update(session_id, acp.ToolCallUpdate(ask.call.id, status=status, content=(said,)))
+
+    async def _ask_permission(self, session_id: str, ask: PermissionAsk) -> Choice:
         options = permission_options(ask)
         shown = contents(ask.shown)
         if ask.reason:
@@ -157,6 +175,17 @@ class AcpEditor:
             case acp.SelectedPermissionOutcome(option_id=option_id):
                 offered = {o.option_id for o in options}
                 return Choice(option_id) if option_id in offered else Choice.REJECT_ONCE
+
+    # ------------------------------------------------------------ updates
+
+    def retitled(self, session_id: str, title: str) -> None:
+        self._update(session_id, acp.SessionInfoUpdate(title=title))
+
+    def _update(self, session_id: str, update: acp.SessionUpdate) -> None:
+        try:
+            self._peer.notify("session/update", acp.SessionNotification(session_id, update))
+        except EncodeError:
+            log.exception("%s has no JSON form", type(update).__name__)
 
     # ------------------------------------------------------------ files
 
@@ -227,6 +256,18 @@ class AcpEditor:
             raise EditorError(f"the editor did not answer {method} within {seconds:g} s") from None
         except ConnectionClosedError:
             raise EditorError("the editor is gone") from None
+
+
+def call_of(ask: PermissionAsk) -> acp.ToolCall:
+    """The call of a question, for an editor that does not know it."""
+    return acp.ToolCall(
+        ask.call.id,
+        ask.call.title or ask.call.name,
+        name=ask.call.name,
+        kind=acp.ToolKind(ask.call.kind.value),
+        status=acp.ToolCallStatus.PENDING,
+        locations=locations(ask.locations),
+    )
 
 
 def permission_options(ask: PermissionAsk) -> tuple[acp.PermissionOption, ...]:

@@ -169,6 +169,7 @@ class AcpServer:
 
     async def wind_up(self, until: float) -> None:
         """Cancel and answer what runs, end every child, write out the answers; by `until`, a time of the loop."""
+        self._connection.advertising.end_all()
         await self._by(min(self._loop.time() + ANSWER_SECONDS, until), self._answer_short_ones())
         await self._by(until - 2 * ANSWER_SECONDS, self._connection.sessions.close_all())
         await self._by(until - ANSWER_SECONDS, self._peer.idle())

@@ -24,6 +24,7 @@ from mcp.types import (
     ElicitResult,
     ErrorData,
     Implementation,
+    PromptListChangedNotification,
     ResourceListChangedNotification,
     ToolListChangedNotification,
 )
@@ -38,6 +39,7 @@ from quillback.mcp.sdk_link import Ending, SdkLink
 from quillback.mcp.server import Secrets, Server
 from quillback.mcp.wire import Stdin, TolerantDispatcher, pump
 
+LISTS_CHANGED = (ToolListChangedNotification, ResourceListChangedNotification, PromptListChangedNotification)
 _HTTP_TIMEOUT = httpx2.Timeout(30, read=300)
 _GOODBYE = {"connect": 0.5, "read": 0.5, "write": 0.5, "pool": 0.5}
 
@@ -112,7 +114,7 @@ async def connect(server: Server, cwd: Path, hidden: Secrets, events: Events) ->
     """
 
     async def heard(message: IncomingMessage) -> None:
-        if isinstance(message, ToolListChangedNotification | ResourceListChangedNotification):
+        if isinstance(message, LISTS_CHANGED):
             events.changed()
 
     ending = Ending(events.ended)

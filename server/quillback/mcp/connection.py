@@ -5,7 +5,7 @@ Only that owner task enters and leaves the connection; calls and `close` may com
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, suppress
 from functools import partial
 from pathlib import Path
@@ -19,6 +19,7 @@ from quillback.mcp.link import (
     ConnectionLostError,
     Events,
     Found,
+    FoundPrompt,
     FoundResource,
     Link,
     ServerError,
@@ -41,6 +42,7 @@ _EARLIER = 0.2
 
 _Work = Callable[[Link, Progress], Awaitable[JsonObject]]
 _REFRESH_PAUSE = 0.2
+_PROMPTS_LIMIT = 3.0
 _STOP_LIMIT = 1.5
 
 
@@ -65,6 +67,7 @@ class Connection:
         self.hidden = hidden
         self.found: tuple[Found, ...] = ()
         self.resources: tuple[FoundResource, ...] | None = None
+        self.prompts: tuple[FoundPrompt, ...] = ()
         self.instructions = ""
         self._opener = opener
         self._cwd = cwd
@@ -190,14 +193,29 @@ class Connection:
         self._wake.set()
 
     async def _list(self, link: Link) -> None:
-        self._take(await link.tools(), await link.resources(), link.instructions)
+        tools, resources = await link.tools(), await link.resources()
+        self._take(tools, resources, link.instructions, await self._prompts_of(link))
         self._notices.report()
 
+    async def _prompts_of(self, link: Link) -> tuple[FoundPrompt, ...]:
+        """A server that has trouble with its prompts keeps its tools."""
+        try:
+            async with asyncio.timeout(_PROMPTS_LIMIT):
+                return await link.prompts()
+        except TimeoutError:
+            self._notices.say(f"did not list its prompts within {_PROMPTS_LIMIT:g} s; they are left out")
+            return ()
+
     def _take(
-        self, found: tuple[Found, ...], resources: tuple[FoundResource, ...] | None = None, instructions: str = ""
+        self,
+        found: tuple[Found, ...],
+        resources: tuple[FoundResource, ...] | None = None,
+        instructions: str = "",
+        prompts: tuple[FoundPrompt, ...] = (),
     ) -> None:
-        if (found, resources, instructions) != (self.found, self.resources, self.instructions):
-            self.found, self.resources, self.instructions = found, resources, instructions
+        now = (found, resources, instructions, prompts)
+        if now != (self.found, self.resources, self.instructions, self.prompts):
+            self.found, self.resources, self.instructions, self.prompts = now
             self._changed()
 
     def _lose(self, link: Link, reason: str) -> None:
@@ -239,6 +257,10 @@ class Connection:
     async def read(self, uri: str, on_progress: Progress) -> JsonObject:
         """A resource, like the result of a call."""
         return await self._answer(lambda link, _: link.read(uri), on_progress)
+
+    async def prompt(self, name: str, values: Mapping[str, str]) -> JsonObject:
+        """The raw answer to prompts/get. Raises ToolError."""
+        return await self._answer(lambda link, _: link.prompt(name, values), lambda _: None)
 
     async def _answer(self, work: _Work, on_progress: Progress) -> JsonObject:
         link = await self._reach()

@@ -3,7 +3,7 @@
 import asyncio
 import sys
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager, suppress
 from pathlib import Path
 from typing import Any, Protocol
@@ -12,6 +12,7 @@ from attrs import frozen
 
 from quillback.core.message import JsonObject
 from quillback.core.ports import FormAnswer
+from quillback.core.prompts import PromptArgument
 from quillback.mcp.server import Secrets, Server
 from quillback.mcp.text import one_line
 
@@ -41,6 +42,15 @@ class FoundResource:
 
     uri: str
     name: str
+
+
+@frozen
+class FoundPrompt:
+    """A prompt as the server names it."""
+
+    name: str
+    description: str
+    arguments: tuple[PromptArgument, ...]
 
 
 class Link(Protocol):
@@ -83,6 +93,14 @@ class Link(Protocol):
         """A resource in the form of a result of tools/call."""
         ...
 
+    async def prompts(self) -> tuple[FoundPrompt, ...]:
+        """The prompts it lists; none where it has no prompts at all."""
+        ...
+
+    async def prompt(self, name: str, arguments: Mapping[str, str]) -> JsonObject:
+        """The raw result of prompts/get; nothing about its content is sure. Cancelling tells the server."""
+        ...
+
     async def call(self, name: str, arguments: JsonObject, on_progress: Callable[[str], None]) -> JsonObject:
         """The raw result of tools/call; nothing about its content is sure. Cancelling tells the server."""
         ...
@@ -95,8 +113,8 @@ Ask = Callable[[str, JsonObject], Coroutine[Any, Any, FormAnswer]]
 class Events:
     """`left_out` gets a tool's name and why it cannot be offered; `ended` comes when `Link.over` turns true.
 
-    `changed` says that the list of tools or resources did. `ask` has the user fill in a form (a message and a flat
-    schema); None where nobody can be asked.
+    `changed` says that a list of tools, resources or prompts did. `ask` has the user fill in a form (a message and a
+    flat schema); None where nobody can be asked.
     """
 
     changed: Callable[[], None]

@@ -7,11 +7,13 @@ from pathlib import Path
 
 from quillback.core.mcp_server import AcpServer
 from quillback.core.ports import Editor, Tool
+from quillback.core.prompts import Prompt
 from quillback.mcp import resource_tool
 from quillback.mcp.connection import Connection
 from quillback.mcp.link import load
-from quillback.mcp.naming import prefixes, tool_name
+from quillback.mcp.naming import prefixes, prompt_name, tool_name
 from quillback.mcp.over_acp import opener
+from quillback.mcp.prompt import McpPrompt
 from quillback.mcp.resource_tool import ResourceTool
 from quillback.mcp.server import Server, ServerStatus, secrets_of
 from quillback.mcp.text import Keep, clean
@@ -57,6 +59,7 @@ class McpToolbox:
             for server in servers
         )
         self._tools: tuple[Tool, ...] | None = None
+        self._prompts_changed: list[Callable[[], None]] = []
         self._deadline = 0.0
 
     def start(self) -> None:
@@ -100,6 +103,18 @@ class McpToolbox:
         if having:
             yield resource_tool.NAME, ResourceTool(having, self._keep)
 
+    def prompts(self) -> Sequence[Prompt]:
+        """What can be asked for now, sorted by name."""
+        found: dict[str, Prompt] = {}
+        for prefix, connection in zip(self._prefixes, self._connections, strict=True):
+            for prompt in connection.prompts:
+                name = prompt_name(prefix, prompt.name)
+                found.setdefault(name, McpPrompt(name, prompt, connection, self._keep))
+        return tuple(found[name] for name in sorted(found))
+
+    def on_prompts(self, changed: Callable[[], None]) -> None:
+        self._prompts_changed.append(changed)
+
     def status(self) -> tuple[ServerStatus, ...]:
         """How each server fares, in the order they were given."""
         return tuple(connection.status for connection in self._connections)
@@ -112,3 +127,5 @@ class McpToolbox:
 
     def _changed(self) -> None:
         self._tools = None
+        for changed in self._prompts_changed:
+            changed()

@@ -10,6 +10,8 @@ DESCRIPTION_LIMIT = 8_000
 
 _NAME_LIMIT = 200
 _URI_LIMIT = 2_000
+_ABOUT_LIMIT = 300
+_ARGUMENTS = 20
 
 
 def mend_tools(listed: object) -> tuple[list[dict[str, Any]], list[tuple[str, str]]]:
@@ -44,6 +46,28 @@ def mend_resources(listed: object) -> list[dict[str, Any]]:
         name = next(one_line(n, _NAME_LIMIT) for n in names if isinstance(n, str) and n.strip())
         found.append({"uri": uri, "name": name})
     return found
+
+
+def mend_prompts(listed: object) -> list[dict[str, Any]]:
+    """The prompts that have a name, with only what is used of them."""
+    found = []
+    for item in listed if isinstance(listed, list) else ():
+        name = item.get("name") if isinstance(item, dict) else None
+        if not isinstance(name, str) or not name.strip() or len(name) > _NAME_LIMIT:
+            continue
+        given = item.get("arguments")
+        arguments = [
+            {"name": a["name"], "description": _about(a), "required": a.get("required") is True}
+            for a in (given if isinstance(given, list) else ())
+            if isinstance(a, dict) and isinstance(a.get("name"), str) and a["name"].strip()
+        ]
+        found.append({"name": name, "description": _about(item), "arguments": arguments[:_ARGUMENTS]})
+    return found
+
+
+def _about(item: dict[str, Any]) -> str:
+    words = (item.get("description"), item.get("title"))
+    return next((one_line(text, _ABOUT_LIMIT) for text in words if isinstance(text, str) and text.strip()), "")
 
 
 def mend_contents(given: object) -> list[dict[str, Any]]:

@@ -31,6 +31,14 @@ def prefixes(servers: Sequence[str]) -> tuple[str, ...]:
     return tuple(taken)
 
 
+def prompt_name(prefix: str, prompt: str) -> str:
+    """`prefix:prompt`, fit for a slash command. A hash is added when characters had to be replaced."""
+    own = _fit(prompt)
+    if own != prompt or len(own) > LIMIT:
+        own = f"{(own or 'prompt')[:_TOOL_ROOM]}_{_digest(prefix, prompt)}"
+    return f"{prefix.lstrip('_-') or 'mcp'}:{own}"
+
+
 def tool_name(prefix: str, tool: str, reserved: Collection[str] = ()) -> str:
     """`prefix_tool` in at most 64 characters of [a-zA-Z0-9_-].
 
@@ -40,10 +48,13 @@ def tool_name(prefix: str, tool: str, reserved: Collection[str] = ()) -> str:
     name = f"{prefix}_{own}"
     if own == tool and len(name) <= LIMIT and name not in reserved:
         return name
-    digest = hashlib.sha256(f"{prefix}\0{tool}".encode("utf-8", "surrogatepass")).hexdigest()
     room = LIMIT - _SUFFIX - 1
     own = (own or "tool")[: max(_TOOL_ROOM, room - len(prefix))]
-    return f"{prefix[: room - len(own)]}_{own}_{digest[: _SUFFIX - 1]}"
+    return f"{prefix[: room - len(own)]}_{own}_{_digest(prefix, tool)}"
+
+
+def _digest(prefix: str, name: str) -> str:
+    return hashlib.sha256(f"{prefix}\0{name}".encode("utf-8", "surrogatepass")).hexdigest()[: _SUFFIX - 1]
 
 
 def _begins(start: str, name: str) -> bool:

@@ -1,7 +1,7 @@
 """Servers inside the editor, reached by requests over its own connection: stateless, MCP revision 2026-07-28 only."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn, Protocol
@@ -10,7 +10,17 @@ from quillback import __version__
 from quillback.core.mcp_server import AcpServer
 from quillback.core.message import JsonObject
 from quillback.core.ports import EditorError
-from quillback.mcp.link import Connect, ConnectionLostError, Events, Found, FoundResource, Link, ServerError
+from quillback.core.prompts import PromptArgument
+from quillback.mcp.link import (
+    Connect,
+    ConnectionLostError,
+    Events,
+    Found,
+    FoundPrompt,
+    FoundResource,
+    Link,
+    ServerError,
+)
 from quillback.mcp.questions import ROUNDS, further
 from quillback.mcp.server import Secrets, Server
 from quillback.mcp.text import one_line
@@ -23,9 +33,11 @@ _META = "io.modelcontextprotocol/"
 _PAGES = 50
 _TOOLS = 1_000
 _RESOURCES = 200
+_PROMPTS = 200
 _TEXT_LIMIT = 2_000
 _PROGRESS_LIMIT = 300
-_CHANGES = ("notifications/tools/list_changed", "notifications/resources/list_changed")
+_LISTS = ("tools", "resources", "prompts")
+_CHANGES = tuple(f"notifications/{of}/list_changed" for of in _LISTS)
 
 Heard = Callable[[str, JsonObject], None]
 
@@ -108,7 +120,7 @@ class AcpLink(Link):
             if method in _CHANGES:
                 self._events.changed()
 
-        wanted = {"notifications": {"toolsListChanged": True, "resourcesListChanged": True}}
+        wanted = {"notifications": {f"{of}ListChanged": True for of in _LISTS}}
         with suppress(ServerError, ConnectionLostError):
             await self._ask("subscriptions/listen", wanted, heard)
 
@@ -135,6 +147,21 @@ class AcpLink(Link):
             return ()
         return tuple(FoundResource(r["uri"], r["name"]) for r in mend_resources(listed))
 
+    async def prompts(self) -> tuple[FoundPrompt, ...]:
+        from quillback.mcp.mend import mend_prompts
+
+        if not isinstance(self._capabilities.get("prompts"), dict):
+            return ()
+        try:
+            listed = await self._pages("prompts/list", "prompts", _PROMPTS)
+        except ServerError:
+            return ()
+        found = {
+            p["name"]: FoundPrompt(p["name"], p["description"], tuple(PromptArgument(**a) for a in p["arguments"]))
+            for p in mend_prompts(listed)
+        }
+        return tuple(found.values())
+
     async def _pages(self, method: str, key: str, limit: int) -> list[object]:
         items: list[object] = []
         cursor: object = None
@@ -154,10 +181,17 @@ class AcpLink(Link):
             if method == "notifications/progress":
                 on_progress(_amount(params))
 
+        return await self._in_rounds("tools/call", {"name": name, "arguments": dict(arguments)}, heard)
+
+    async def prompt(self, name: str, arguments: Mapping[str, str]) -> JsonObject:
+        return await self._in_rounds("prompts/get", {"name": name, "arguments": dict(arguments)})
+
+    async def _in_rounds(self, method: str, params: dict[str, Any], heard: Heard = lambda _, __: None) -> JsonObject:
+        """Ask again, with the user's answers, as long as the server wants to know something first."""
         more: JsonObject | None = {}
         answer: JsonObject = {}
         for _ in range(ROUNDS):
-            answer = await self._ask("tools/call", {"name": name, "arguments": dict(arguments), **(more or {})}, heard)
+            answer = await self._ask(method, {**params, **(more or {})}, heard)
             more = await further(answer, self._events.ask)
             if more is None:
                 break

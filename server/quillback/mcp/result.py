@@ -26,7 +26,7 @@ _MAGIC = (
     (b"GIF89a", "image/gif"),
 )
 _NAME_LIMIT = 300
-_Piece = Text | Image | ResourceLink
+Piece = Text | Image | ResourceLink
 
 
 @frozen
@@ -49,7 +49,7 @@ class Reading:
         shown: tuple[Shown, ...] = (*content, *(p for p in pieces if isinstance(p, ResourceLink)))
         return ToolOutcome(content, is_error=answer.get("isError") is True, shown=shown)
 
-    def _content(self, pieces: list[_Piece]) -> tuple[ResultPart, ...]:
+    def _content(self, pieces: list[Piece]) -> tuple[ResultPart, ...]:
         parts: list[ResultPart] = [p if isinstance(p, Text | Image) else _described(p) for p in pieces]
         texts = [p.text for p in parts if isinstance(p, Text)]
         if sum(map(len, texts)) > RESULT_LIMIT:
@@ -59,12 +59,12 @@ class Reading:
 
     # ------------------------------------------------------------ blocks
 
-    def _pieces(self, answer: JsonObject) -> Iterator[_Piece]:
+    def _pieces(self, answer: JsonObject) -> Iterator[Piece]:
         content, structured = answer.get("content"), answer.get("structuredContent")
         blocks = content if isinstance(content, list) else [] if content is None else [content]
         said, images = 0, 0
         for block in blocks:
-            for piece in self._block(block):
+            for piece in self.block(block):
                 match piece:
                     case Image():
                         images += 1
@@ -85,7 +85,8 @@ class Reading:
             if said < len(text) / 2:
                 yield Text(text)
 
-    def _block(self, block: object) -> Iterator[_Piece]:
+    def block(self, block: object) -> Iterator[Piece]:
+        """What one block of content stands for."""
         match block:
             case str():
                 yield Text(self._text(block))
@@ -120,7 +121,7 @@ class Reading:
             size=size if isinstance(size, int) and not isinstance(size, bool) and size >= 0 else None,
         )
 
-    def _binary(self, kind: str, data: str, mime_type: object, uri: str) -> _Piece:
+    def _binary(self, kind: str, data: str, mime_type: object, uri: str) -> Piece:
         """An image as one; anything else is kept in a file and named."""
         told = one_line(mime_type, 80) if isinstance(mime_type, str) else ""
         about = " ".join(filter(None, (kind, told, self.mask(one_line(uri, _NAME_LIMIT)))))

@@ -1,7 +1,7 @@
 """The requests of an open connection to an MCP server, through the SDK."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import NoReturn
 
@@ -13,19 +13,25 @@ from mcp.types import (
     CallToolRequest,
     CallToolRequestParams,
     CallToolResult,
+    GetPromptRequest,
+    GetPromptRequestParams,
+    GetPromptResult,
     PaginatedRequestParams,
 )
 
 from mcp import ClientSession, MCPError
 from quillback.core.message import JsonObject
-from quillback.mcp.link import ConnectionLostError, Events, Found, FoundResource, Link, ServerError
+from quillback.core.prompts import PromptArgument
+from quillback.mcp.link import ConnectionLostError, Events, Found, FoundPrompt, FoundResource, Link, ServerError
 from quillback.mcp.questions import ROUNDS, further
 from quillback.mcp.server import Secrets
 from quillback.mcp.text import one_line
+from quillback.mcp.wire import WHOLE
 
 PAGES = 50
 TOOLS = 1_000
 RESOURCES = 200
+PROMPTS = 200
 ERROR_LIMIT = 2_000
 PROGRESS_LIMIT = 300
 _LOST_TEXTS = ("Connection closed", "SSE stream", "Session terminated")
@@ -85,12 +91,15 @@ class SdkLink(Link):
         except (MCPError, ValueError, RuntimeError) as error:
             self._fail(error)
         capabilities = self._session.server_capabilities
-        if capabilities and capabilities.tools and capabilities.tools.list_changed:
+        lists = (capabilities.tools, capabilities.resources, capabilities.prompts) if capabilities else ()
+        if any(listed and listed.list_changed for listed in lists):
             self._follower = asyncio.create_task(self._follow())
 
     async def _follow(self) -> None:
         with suppress(MCPError, SubscriptionLost, TimeoutError):
-            async with listen(self._session, tools_list_changed=True) as changes:
+            async with listen(
+                self._session, tools_list_changed=True, resources_list_changed=True, prompts_list_changed=True
+            ) as changes:
                 async for _ in changes:
                     self._events.changed()
 
@@ -173,6 +182,45 @@ class SdkLink(Link):
             self._fail(error)
         contents = [c.model_dump(by_alias=True, mode="json", exclude_none=True) for c in result.contents]
         return {"content": [{"type": "resource", "resource": c} for c in contents]}
+
+    async def prompts(self) -> tuple[FoundPrompt, ...]:
+        capabilities = self._session.server_capabilities
+        if not capabilities or not capabilities.prompts:
+            return ()
+        found: dict[str, FoundPrompt] = {}
+        cursor: str | None = None
+        for _ in range(PAGES):
+            params = PaginatedRequestParams(cursor=cursor) if cursor else None
+            try:
+                page = await self._session.list_prompts(params=params)
+            except (MCPError, ValueError) as error:
+                if self.over:
+                    self._fail(error)
+                break
+            for prompt in page.prompts:
+                arguments = (
+                    PromptArgument(a.name, a.description or "", a.required is True) for a in prompt.arguments or ()
+                )
+                found.setdefault(prompt.name, FoundPrompt(prompt.name, prompt.description or "", tuple(arguments)))
+            if not page.next_cursor or page.next_cursor == cursor or len(found) >= PROMPTS:
+                break
+            cursor = page.next_cursor
+        return tuple(found.values())[:PROMPTS]
+
+    async def prompt(self, name: str, arguments: Mapping[str, str]) -> JsonObject:
+        more: JsonObject | None = {}
+        answer: JsonObject = {}
+        for _ in range(ROUNDS):
+            params = GetPromptRequestParams.model_validate({"name": name, "arguments": dict(arguments), **(more or {})})
+            try:
+                result = await self._session.send_request(GetPromptRequest(params=params), GetPromptResult)
+            except (MCPError, ValueError) as error:
+                self._fail(error)
+            answer = (result.meta or {})[WHOLE]
+            more = await further(answer, self._events.ask)
+            if more is None:
+                break
+        return answer
 
     def _fail(self, error: Exception) -> NoReturn:
         """Raise what the caller should know: the server said no, or is gone."""

@@ -16,8 +16,11 @@ from mcp.shared.message import SessionMessage
 from mcp.shared.transport_context import TransportContext
 from mcp.types import CLIENT_CAPABILITIES_META_KEY, JSONRPCMessage, jsonrpc_message_adapter
 
-from quillback.mcp.mend import mend_contents, mend_resources, mend_tools
+from quillback.mcp.mend import mend_contents, mend_prompts, mend_resources, mend_tools
 from quillback.mcp.process import ServerProcess
+
+WHOLE = "quillback.dev/whole"
+"""Where a prompt is inside the one that the SDK sees."""
 
 
 def parse(line: bytes) -> JSONRPCMessage | None:
@@ -103,6 +106,10 @@ class TolerantDispatcher(Dispatcher[TransportContext]):
                 return wrap_result(answer)
             case "resources/list":
                 return {**answer, "resources": mend_resources(answer.get("resources"))}
+            case "prompts/list":
+                return {**answer, "prompts": mend_prompts(answer.get("prompts"))}
+            case "prompts/get":
+                return wrap_prompt(answer)
             case "resources/read":
                 return {**answer, "contents": mend_contents(answer.get("contents"))}
             case _:
@@ -112,6 +119,11 @@ class TolerantDispatcher(Dispatcher[TransportContext]):
 def wrap_result(answer: dict[str, Any]) -> dict[str, Any]:
     """A result the SDK lets through, with the whole answer in the one field whose content is free."""
     return {"resultType": "complete", "content": [], "structuredContent": answer}
+
+
+def wrap_prompt(answer: dict[str, Any]) -> dict[str, Any]:
+    """As `wrap_result`, for an answer of prompts/get."""
+    return {"resultType": "complete", "messages": [], "_meta": {WHOLE: answer}}
 
 
 def without_url_forms(params: Mapping[str, Any] | None) -> Mapping[str, Any] | None:

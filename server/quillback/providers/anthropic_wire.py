@@ -14,6 +14,7 @@ from quillback.core.message import (
     Resource,
     ResourceLink,
     ResultPart,
+    Summary,
     Text,
     Thinking,
     ToolResult,
@@ -83,7 +84,7 @@ def _content(message: RequestMessage, ids: Mapping[str, str], marks: Sequence[in
 
 def _block(part: Part, ids: Mapping[str, str], *, images: bool) -> Block | None:
     match part:
-        case Text(text=text):
+        case Text(text=text) | Summary(text=text):
             return _text(text) if text.strip() else None
         case Thinking(text=text, signature=signature):
             return {"type": "thinking", "thinking": text, "signature": signature}

@@ -2,25 +2,12 @@
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import aclosing
 
-from quillback.core.event import (
-    Event,
-    MessageAdded,
-    MessageChanged,
-    MessageDropped,
-    MessageEnded,
-    MessageStarted,
-    PartClosed,
-    PartGrew,
-    PartOpened,
-    ToolStarted,
-    TurnCompleted,
-)
+from quillback.core.event import Event, ToolStarted, TurnCompleted
 from quillback.core.model import ModelRequest, ProviderError
 from quillback.core.ports import Provider, Store, StoreError, Tool, Toolbox
-from quillback.core.reply import KNOWN
 from quillback.core.turn import Turn
 from quillback.core.turn_table import State
 from quillback.core.turn_types import (
@@ -28,6 +15,8 @@ from quillback.core.turn_types import (
     BeginStep,
     CallModel,
     Cancel,
+    Compact,
+    Consult,
     Crash,
     Finish,
     Input,
@@ -42,7 +31,9 @@ from quillback.core.turn_types import (
     Waited,
 )
 from quillback.session.batches import batches
+from quillback.session.beside import Beside
 from quillback.session.pipe import EventPipe
+from quillback.session.saving import keep
 from quillback.session.toolrunner import Runner
 
 SETTLE_SECONDS = 0.7
@@ -59,9 +50,13 @@ class Driver:
         toolbox: Toolbox,
         store: Store,
         pipe: EventPipe,
+        beside: Beside,
+        more_tools: Sequence[Tool] = (),
     ) -> None:
         self.runner: Runner | None = None
         self.turn = turn
+        self._beside = beside
+        self._more_tools = more_tools
         self._provider = provider
         self._toolbox = toolbox
         self._tools: dict[str, Tool] = {}
@@ -84,6 +79,8 @@ class Driver:
         return action.completed
 
     def cancel(self) -> None:
+        for finished in self.runner.waiting() if self.runner is not None else ():
+            self.feed(finished)  # it waits for nothing but hooks
         self.feed(Cancel())
         if self._work is not None:
             self._work.cancel()
@@ -92,6 +89,11 @@ class Driver:
 
     def feed(self, given: Input) -> None:
         self._emit(self.turn.feed(given))
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the turn began."""
+        return asyncio.get_running_loop().time() - self._started
 
     @property
     def ended(self) -> bool:
@@ -107,7 +109,7 @@ class Driver:
     async def tool_finished(self, finished: ToolFinished) -> None:
         """Stores a result before it is shown; it is shown even when the wait for the store is cancelled."""
         events = self.turn.feed(finished)
-        self._keep(events)
+        keep(self._store, events)
         try:
             await self._store.flush()
         finally:
@@ -128,15 +130,19 @@ class Driver:
             case RunTools(calls=calls):
                 assert self.runner is not None
                 await self.runner.run(calls, self._tools)
+            case Compact():
+                self.feed(await self._beside.compact(action))
+            case Consult():
+                self.feed(await self._beside.consult(action))
             case Finish():
                 pass
 
     async def _begin(self) -> None:
         await self._store.flush()
         await self._toolbox.ready()
-        self._tools = {t.spec.name: t for t in self._toolbox.tools()}
+        self._tools = {t.spec.name: t for t in (*self._toolbox.tools(), *self._more_tools)}
         specs = tuple(t.spec for t in self._tools.values())
-        self.feed(StepBegan(specs, asyncio.get_running_loop().time() - self._started))
+        self.feed(StepBegan(specs, self.elapsed))
 
     async def _call_model(self, request: ModelRequest) -> None:
         try:
@@ -153,25 +159,9 @@ class Driver:
     # ------------------------------------------------------------ events
 
     def _emit(self, events: list[Event]) -> None:
-        self._keep(events)
+        keep(self._store, events)
         for event in events:
             self._pipe.put(event)
-
-    def _keep(self, events: list[Event]) -> None:
-        for event in events:
-            match event:
-                case MessageAdded(message=m) | MessageStarted(message=m) | MessageChanged(message=m):
-                    self._store.put(m)
-                case MessageEnded(message=m):
-                    self._store.put(m)
-                    if m.finish_reason and m.finish_reason not in KNOWN:
-                        log.warning("unknown stop reason %r, taken as the end of the turn", m.finish_reason)
-                case PartOpened() | PartGrew() | PartClosed():
-                    self._store.journal(event)
-                case MessageDropped(message_id=message_id):
-                    self._store.drop(message_id)
-                case _:
-                    pass
 
     # ------------------------------------------------------------ end
 

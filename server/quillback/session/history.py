@@ -7,11 +7,10 @@ from attrs import evolve
 
 from quillback.core.assemble import CUT
 from quillback.core.calls import error_result
-from quillback.core.message import Message, MessageState, Part, PlanEntry, Role, ToolUse
+from quillback.core.facts import files_seen
+from quillback.core.message import Message, MessageState, Part, Role, ToolUse
 from quillback.core.repair import INTERRUPTED, unanswered
-from quillback.core.turn import next_seq
-
-LAST_PROMPTS = 4
+from quillback.core.stream import next_seq
 
 
 def recovered(
@@ -52,22 +51,7 @@ def _was_cut(part: Part) -> TypeGuard[ToolUse]:
 
 def known_files(history: Iterable[Message]) -> dict[str, str]:
     """The digests of the files that the session has read or written, newest last."""
-    return {seen.path: seen.digest for m in history for r in m.tool_results() for seen in r.seen}
-
-
-def user_said(history: Iterable[Message]) -> tuple[str, tuple[str, ...]]:
-    """What the user wrote in the first prompt, and in the last four; without the files that prompts link to."""
-    texts = [
-        text
-        for m in history
-        if m.role is Role.USER and m.visible_to_user and m.state is MessageState.COMPLETE and (text := m.text())
-    ]
-    return (texts[0] if texts else ""), tuple(texts[-LAST_PROMPTS:])
-
-
-def last_plan(history: Iterable[Message]) -> tuple[PlanEntry, ...] | None:
-    plans = [r.plan for m in history for r in m.tool_results() if r.plan is not None]
-    return plans[-1] if plans else None
+    return {seen.path: seen.digest for seen in files_seen(history)}
 
 
 def context_used(history: Iterable[Message]) -> int:

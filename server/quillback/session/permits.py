@@ -28,11 +28,14 @@ from quillback.core.ports import (
     RuleEffect,
     Store,
 )
-from quillback.core.verdict import Ask, Deny, Verdict
+from quillback.core.verdict import Ask, Deny, Verdict, merge
 from quillback.session.questions import Questions
 
 CHAT = "not run: the session is in chat mode, where no tool runs. Describe what you would do instead."
 REJECTED = "The user rejected this call. Do not try it again unless asked; go on another way, or ask the user."
+
+HOOK = "hook"
+"""What hooks are called among the inspectors, in the audit."""
 
 Inspected = tuple[Verdict, tuple[Finding, ...]]
 
@@ -77,23 +80,31 @@ class Permits:
             self._write(call, refusal, Decision.DENY, DecidedBy.INSPECTORS, Mode.CHAT)
             raise Refused(CHAT)
 
-    async def ask(self, call: ToolUse, spec: ToolSpec, prepared: PreparedCall, questions: Questions) -> None:
-        """Returns when the call may run. Raises Refused or AskCancelled.
+    async def ask(
+        self,
+        call: ToolUse,
+        spec: ToolSpec,
+        prepared: PreparedCall,
+        questions: Questions,
+        hooked: tuple[Finding, ...] = (),
+    ) -> None:
+        """Returns when the call may run. Raises Refused or AskCancelled. `hooked` is what hooks said of the call.
 
-        The editor decides about its own tools; only chat mode keeps them from running.
+        The editor decides about its own tools; only chat mode, or a hook that wants a question, comes before that.
         """
         if spec.frontend:
             self.check_mode(call)
-            return
+            if not _asks(hooked):
+                return
         inspection = await self._inspection(call, spec, prepared)
-        verdict, findings = await self.inspect(inspection)
+        verdict, findings = await self._verdict(inspection, hooked)
         if isinstance(verdict, Ask):
             async with questions.turn_of(call.id):
                 # the answer to a question before, or a change of mode, may have settled this one
                 now = await self._inspection(call, spec, prepared)
                 if now != inspection:
                     inspection = now
-                    verdict, findings = await self.inspect(inspection)
+                    verdict, findings = await self._verdict(inspection, hooked)
                 if isinstance(verdict, Ask):
                     await self._ask(inspection, prepared, verdict.reason, findings)
                     return
@@ -102,12 +113,23 @@ class Permits:
         if decision is Decision.DENY:
             raise Refused(denial(findings))
 
+    def refuse(self, call: ToolUse, finding: Finding) -> None:
+        """Write down a refusal that came before the inspectors."""
+        self._write(call, (finding,), Decision.DENY, DecidedBy.INSPECTORS, self.mode())
+
     def write_repeats(self) -> None:
         """Write down which calls the turn refused to repeat. The other inspectors were not asked about them."""
         while self.repeats:
             call, reason = self.repeats.pop(0)
             findings = (Finding("repetition", Deny(reason)),)
             self._write(call, findings, Decision.DENY, DecidedBy.INSPECTORS, self.mode())
+
+    async def _verdict(self, inspection: Inspection, hooked: tuple[Finding, ...]) -> Inspected:
+        """That of the inspectors, which hooks can only make stricter."""
+        if inspection.spec.frontend:
+            return merge(f.verdict for f in hooked), hooked
+        verdict, findings = await self.inspect(inspection)
+        return (merge((verdict, *(f.verdict for f in hooked))), (*findings, *hooked)) if hooked else (verdict, findings)
 
     async def _inspection(self, call: ToolUse, spec: ToolSpec, prepared: PreparedCall) -> Inspection:
         task, said = self.said()
@@ -129,7 +151,7 @@ class Permits:
         """Put the question. Whatever ends it other than a yes is written down as a no."""
         call = inspection.call
         await self.store.flush()
-        always_asks = any(isinstance(f.verdict, Ask) and f.verdict.rule for f in findings)
+        always_asks = any(isinstance(f.verdict, Ask) and (f.verdict.rule or f.inspector == HOOK) for f in findings)
         rule = "" if always_asks else self.rule(inspection)
         ask = PermissionAsk(call, prepared.shown, prepared.locations or call.locations, reason, rule)
         decision, by = Decision.DENY, DecidedBy.USER
@@ -182,3 +204,7 @@ class Permits:
                 at=self.now(),
             )
         )
+
+
+def _asks(findings: tuple[Finding, ...]) -> bool:
+    return any(isinstance(f.verdict, Ask) for f in findings)

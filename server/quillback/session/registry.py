@@ -13,7 +13,9 @@ from quillback.core.audit import AuditRecord
 from quillback.core.mcp_server import McpServer
 from quillback.core.message import Message
 from quillback.core.model import Thinking
-from quillback.core.ports import Editor, Mode, SessionRecord
+from quillback.core.ports import Editor, Mode, SessionBusyError, SessionRecord
+from quillback.core.stream import since_summary
+from quillback.session.fork import fork_stored
 from quillback.session.history import recovered
 from quillback.session.services import Services
 from quillback.session.session import ClosedError, Session
@@ -101,6 +103,34 @@ class Sessions:
                 return session
             return await self._load(session_id, cwd, more_roots, servers)
 
+    async def fork(
+        self,
+        session_id: str,
+        cwd: str,
+        more_roots: Sequence[str] = (),
+        servers: Sequence[McpServer] = (),
+        through: str = "",
+    ) -> Session:
+        """A new session with the stream of a stored one, open or not, up to the message `through` or to its end.
+
+        Raises UnknownSessionError, BadDirectoryError, ForkError, StoreError, ClosedError.
+        """
+        self._check_running()
+        store = self._services.store
+        record = await store.session(session_id)
+        if record is None:
+            raise UnknownSessionError(session_id)
+        check_directory("cwd", cwd)
+        _same_directory(record, cwd)
+        for root in more_roots:
+            check_directory("additionalDirectories", root)
+        fork = await fork_stored(self._services, record, await store.messages(session_id), through)
+        try:
+            return await self.open(fork.id, cwd, more_roots, servers)
+        except BaseException:
+            self._aside(store.delete_session(fork.id))  # nobody will ever know its id
+            raise
+
     async def _load(
         self, session_id: str, cwd: str, more_roots: Sequence[str], servers: Sequence[McpServer]
     ) -> Session:
@@ -108,6 +138,7 @@ class Sessions:
         record = await services.store.session(session_id)
         if record is None:
             raise UnknownSessionError(session_id)
+        self._check_no_subagent(session_id)
         check_directory("cwd", cwd)
         _same_directory(record, cwd)
         for root in more_roots:
@@ -149,7 +180,7 @@ class Sessions:
         for message in changed:
             services.store.put(message)
         await services.store.flush()
-        return history
+        return since_summary(history)
 
     async def listed(self, *, cwd: str | None, before: tuple[int, str] | None, limit: int) -> list[SessionRecord]:
         return await self._services.store.sessions(cwd=cwd, before=before, limit=limit)
@@ -176,6 +207,7 @@ class Sessions:
         await self._alone(session_id, self._delete)
 
     async def _delete(self, session_id: str) -> None:
+        self._check_no_subagent(session_id)
         session = self._out(session_id)
         if session is not None:
             await session.close()
@@ -233,6 +265,12 @@ class Sessions:
     def _lock(self, session_id: str) -> asyncio.Lock:
         """Held while a session is opened, closed or deleted, so that there is never more than one of it."""
         return self._locks.setdefault(session_id, asyncio.Lock())
+
+    def _check_no_subagent(self, session_id: str) -> None:
+        """Raises SessionBusyError for a session in which a subagent works."""
+        for session in self._open.values():
+            if session.subagents.runs(session_id):
+                raise SessionBusyError(f"A subagent of {session.record.id} works in {session_id}; wait for its end.")
 
     def _check_running(self) -> None:
         if self._closing:

@@ -1,12 +1,28 @@
-"""The answer to a prompt waits until what happened is on disk, and says so when it could not be saved."""
+"""What happened is written down.
+
+The answer to a prompt waits until it is on disk, and says so when it could not be saved.
+"""
 
 import asyncio
 import logging
+from collections.abc import Iterable
 
 from attrs import evolve
 
-from quillback.core.event import TurnCompleted
+from quillback.core.event import (
+    Event,
+    MessageAdded,
+    MessageChanged,
+    MessageDropped,
+    MessageEnded,
+    MessageStarted,
+    PartClosed,
+    PartGrew,
+    PartOpened,
+    TurnCompleted,
+)
 from quillback.core.ports import Store
+from quillback.core.reply import KNOWN
 
 FLUSH_SECONDS = 5.0
 log = logging.getLogger(__name__)
@@ -25,3 +41,21 @@ async def saved(store: Store, completed: TurnCompleted) -> TurnCompleted:
         return completed
     log.error("the end of a turn is not saved: %s", why)
     return evolve(completed, error=completed.error or why, error_kind=completed.error_kind or "store")
+
+
+def keep(store: Store, events: Iterable[Event]) -> None:
+    """Write down what events say of the stream; it is on its way to the disk when this returns."""
+    for event in events:
+        match event:
+            case MessageAdded(message=m) | MessageStarted(message=m) | MessageChanged(message=m):
+                store.put(m)
+            case MessageEnded(message=m):
+                store.put(m)
+                if m.finish_reason and m.finish_reason not in KNOWN:
+                    log.warning("unknown stop reason %r, taken as the end of the turn", m.finish_reason)
+            case PartOpened() | PartGrew() | PartClosed():
+                store.journal(event)
+            case MessageDropped(message_id=message_id):
+                store.drop(message_id)
+            case _:
+                pass

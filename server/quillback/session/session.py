@@ -3,30 +3,39 @@
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
-from quillback.core.event import MessageAdded, Noticed, Retitled, StopReason, TurnCompleted
+from quillback.core.event import Event, Noticed, StopReason, TurnCompleted
+from quillback.core.facts import user_said
+from quillback.core.hooks import HookPoint
 from quillback.core.mcp_server import McpServer
-from quillback.core.message import Message, MessageState, Notice, Part, Role, Severity
+from quillback.core.message import Message, MessageState, Part, Role, Severity, Text
 from quillback.core.model import Model, ProviderError, Thinking
 from quillback.core.ports import Editor, Mode, SessionRecord, StoreError
-from quillback.core.text import one_line
-from quillback.core.turn import Turn, next_seq
-from quillback.core.turn_types import Setup
+from quillback.core.turn_types import Aim, Steered
+from quillback.core.undo import UndoReport
 from quillback.session.attachments import with_linked_files
+from quillback.session.desk import SessionDesk
 from quillback.session.driver import Driver
-from quillback.session.history import known_files, user_said
-from quillback.session.permits import Permits
+from quillback.session.entry import Entry, Reception
+from quillback.session.history import known_files
+from quillback.session.moments import Moments
+from quillback.session.past import Past
 from quillback.session.pipe import EventPipe
 from quillback.session.saving import saved
-from quillback.session.services import Services, ToolboxRequest
-from quillback.session.toolrunner import Runner
+from quillback.session.services import CommandsRequest, Services, ToolboxRequest
+from quillback.session.subagent import SubagentsOf
+from quillback.session.title import Titles
+from quillback.session.turns import driver_of
+from quillback.session.undo import Keeper, UndoBusyError, undo_messages, undo_turn
 
-TITLE_LENGTH = 80
+HOOK_SECONDS = 0.8
+"""How long the hooks of the end of a session may take."""
 FAILED = TurnCompleted(StopReason.END_TURN, error="Quillback failed inside; its log says more.", error_kind="internal")
 log = logging.getLogger(__name__)
 
@@ -39,12 +48,19 @@ class ClosedError(Exception):
     """The session was closed."""
 
 
+class NotRunningError(Exception):
+    """A message for the running turn came when there was none."""
+
+
 @frozen
 class _Job:
-    """An accepted prompt and where its events go."""
+    """An accepted prompt and where its events go. `aim` and `for_model` are set where it does not come from a user's
+    keyboard: then it is no slash command."""
 
     message: Message
     pipe: EventPipe
+    aim: Aim | None = None
+    for_model: tuple[Part, ...] = field(default=())
 
 
 class Session:
@@ -60,30 +76,39 @@ class Session:
     ) -> None:
         self.record = record
         self.history = history
+        self.past = Past(history, record.id, services)
         self.root = str(Path(record.cwd).resolve())
         self._services = services
         self._editor = editor
-        self._roots = tuple(dict.fromkeys((self.root, *(str(Path(r).resolve()) for r in record.roots))))
-        self._known = known_files(history)
+        self.roots = tuple(dict.fromkeys((self.root, *(str(Path(r).resolve()) for r in record.roots))))
         self._notes: list[str] = []
         self._driver: Driver | None = None
-        self._toolbox = services.toolbox(
-            ToolboxRequest(
-                session_id=record.id,
-                cwd=Path(record.cwd),
-                roots=tuple(map(Path, self._roots)),
-                editor=editor,
-                known=self._known,
-                servers=tuple(servers),
-                notice=self._note,
-                message_of=self._message_of,
-            )
+        self.moments = Moments(services.hooks(record), lambda: self.record.mode, self.note)
+        self.subagents = SubagentsOf(self, Session, services, editor)
+        self._titles = Titles(self, services.title, editor)
+        self.request = ToolboxRequest(
+            session_id=record.id,
+            cwd=Path(record.cwd),
+            roots=tuple(map(Path, self.roots)),
+            editor=editor,
+            known=known_files(history),
+            servers=tuple(servers),
+            notice=self.note,
+            message_of=self._message_of,
+            keep_original=Keeper(services.store.originals, record.id, self._prompt_id),
+            subagents=self.subagents,
         )
+        self.toolbox = services.toolbox(self.request)
+        self.commands = services.commands(CommandsRequest(record, self.toolbox, self.note))
         self._queue: deque[_Job] = deque()
         self._worker: asyncio.Task[None] | None = None
-        self._running: EventPipe | None = None
+        self._running: _Job | None = None
+        self._receiving: asyncio.Task[Entry] | None = None
+        self._fresh = not history
+        self._first = True
+        self._alone = asyncio.Lock()
         self._dropped: list[Message] = []
-        self._answers: set[asyncio.Task[None]] = set()
+        self._behind: set[asyncio.Task[None]] = set()
         self._closed = False
 
     @property
@@ -96,41 +121,65 @@ class Session:
         return self._driver.turn.streaming if self._driver is not None else None
 
     @property
+    def driver(self) -> Driver | None:
+        """That of the running turn."""
+        return self._driver
+
+    @property
+    def editor(self) -> Editor:
+        return self._editor
+
+    @property
     def model(self) -> Model:
         return self._services.model(self.record.model)
 
     # ------------------------------------------------------------ prompts
 
-    def submit(self, parts: Sequence[Part]) -> EventPipe:
+    def submit(self, parts: Sequence[Part], *, aim: Aim | None = None, for_model: Sequence[Part] = ()) -> EventPipe:
         """Accept a prompt: it has its id and is on its way to the store when this returns.
 
         The pipe brings the turn's events and ends with its one TurnCompleted. Raises BusyError, ClosedError.
+        With an `aim` it is never taken for a slash command; `for_model` is what the model gets in its place.
         """
         if self._closed:
             raise ClosedError("the session is closed")
         if self.busy and not self._services.policy.queue_when_busy:
             raise BusyError("a turn is running in this session; wait for it, or cancel it")
         services = self._services
-        message = Message(
-            id=services.new_id("msg"),
-            session_id=self.record.id,
-            seq=0,
-            role=Role.USER,
-            parts=with_linked_files(parts, self._roots),
-            created_at=services.now(),
-            state=MessageState.QUEUED,
-        )
+        message = self._user_message(with_linked_files(parts, self.roots))
         services.store.put(message)
-        job = _Job(message, EventPipe())
+        job = _Job(message, EventPipe(), aim, tuple(for_model))
         self._queue.append(job)
         if not self.busy:
             self._worker = asyncio.create_task(self._work(), name=f"turns of {self.record.id}")
         return job.pipe
 
+    async def steer(self, parts: Sequence[Part]) -> str:
+        """Add a user message to the running turn: the model gets it with the next step. Its id.
+
+        Raises NotRunningError, StoreError; ValueError where a hook does not let it through.
+        """
+        driver = self._driver
+        text = "".join(p.text for p in parts if isinstance(p, Text))
+        answer = await self.moments.fire(HookPoint.USER_PROMPT_SUBMIT, prompt=text)
+        if driver is None or driver is not self._driver or driver.ended:
+            raise NotRunningError("no turn is running in this session; send it as a prompt")
+        if answer.blocked or answer.halt:
+            raise ValueError(f"a hook did not let this message through: {answer.blocked or answer.halt}")
+        message = self._user_message((*parts, *map(Text, answer.context)))
+        self._services.store.put(message)
+        driver.feed(Steered(message))
+        return message.id
+
     def cancel(self) -> None:
         """End the running turn and drop the queued prompts; nothing when idle."""
         while self._queue:
             self._drop(self._queue.popleft())
+        self._cancel_turn()
+
+    def _cancel_turn(self) -> None:
+        if self._receiving is not None:
+            self._receiving.cancel()
         if self._driver is not None:
             self._driver.cancel()
 
@@ -140,17 +189,35 @@ class Session:
         if queued is not None:
             self._queue.remove(queued)
             self._drop(queued)
-        elif self._driver is not None and self._running is pipe:
-            self._driver.cancel()
+        elif self._running is not None and self._running.pipe is pipe:
+            self._cancel_turn()
+
+    def _user_message(self, parts: Sequence[Part]) -> Message:
+        """A message without a place in the stream yet."""
+        return Message(
+            id=self._services.new_id("msg"),
+            session_id=self.record.id,
+            seq=0,
+            role=Role.USER,
+            parts=tuple(parts),
+            created_at=self._services.now(),
+            state=MessageState.QUEUED,
+        )
 
     def _drop(self, job: _Job) -> None:
         """The prompt is kept, but never runs and is never seen by the model. It enters the stream between turns."""
-        self._dropped.append(evolve(job.message, state=MessageState.NOT_RUN, visible_to_model=False))
-        if self._driver is None:
+        self._not_run(job.message)
+        if self._running is None:
             self._enter_dropped()
-        answer = asyncio.create_task(self._answer(job.pipe, TurnCompleted(StopReason.CANCELLED)))
-        self._answers.add(answer)
-        answer.add_done_callback(self._answers.discard)
+        self._aside(self._answer(job.pipe, TurnCompleted(StopReason.CANCELLED)))
+
+    def _not_run(self, message: Message) -> None:
+        self._dropped.append(evolve(message, state=MessageState.NOT_RUN, visible_to_model=False))
+
+    def _aside(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._behind.add(task)
+        task.add_done_callback(self._behind.discard)
 
     async def _answer(self, pipe: EventPipe, completed: TurnCompleted) -> None:
         """The last event of a prompt, whatever happens: with an error where not all of it could be saved."""
@@ -159,20 +226,18 @@ class Session:
         finally:
             pipe.put(completed)
 
-    def _enter_dropped(self) -> None:
-        dropped, self._dropped = self._dropped, []
-        for message in dropped:
-            self._enter(message)
-
     async def close(self) -> None:
         """Cancel what runs, end every process of the session, save, and give the session up. Idempotent."""
         self._closed = True
         self.cancel()
-        running = {*self._answers, self._worker} if self._worker is not None else self._answers
+        running = {*self._behind, self._worker} if self._worker is not None else self._behind
         if running:
             await asyncio.wait(running)
+        await self.moments.pass_by(HookPoint.SESSION_END, HOOK_SECONDS, reason="close")
         try:
-            await self._toolbox.close()
+            await self._titles.close()
+            await self.subagents.close()
+            await self.toolbox.close()
         finally:
             await self._give_up()
 
@@ -188,15 +253,16 @@ class Session:
     # ------------------------------------------------------------ settings
 
     def set_mode(self, mode: Mode) -> None:
-        self._change(evolve(self.record, mode=mode))
+        self.change(evolve(self.record, mode=mode))
+        self.subagents.set_mode(mode)
 
     def set_model(self, model: str) -> None:
-        self._change(evolve(self.record, model=model))
+        self.change(evolve(self.record, model=model))
 
     def set_thinking(self, thinking: Thinking) -> None:
-        self._change(evolve(self.record, thinking=thinking))
+        self.change(evolve(self.record, thinking=thinking))
 
-    def _change(self, record: SessionRecord) -> None:
+    def change(self, record: SessionRecord) -> None:
         self.record = evolve(record, updated_at=self._services.now())
         self._services.store.save_session(self.record)
 
@@ -204,11 +270,11 @@ class Session:
 
     async def _work(self) -> None:
         while self._queue:
-            job = self._queue.popleft()
-            self._running = job.pipe
+            job = self._running = self._queue.popleft()
             completed = FAILED
             try:
-                completed = await self._turn(job)
+                async with self._alone:
+                    completed = await self._turn(job)
             except ProviderError as error:
                 completed = evolve(FAILED, error=error.message, error_kind=error.failure.value)
             except StoreError as error:
@@ -216,99 +282,120 @@ class Session:
             except Exception:
                 log.exception("a turn of %s failed", self.record.id)
             finally:
+                if self._driver is not None:
+                    for message in self._driver.turn.steers:
+                        self._not_run(message)
                 self._driver = None
                 self._enter_dropped()
                 await self._answer(job.pipe, completed)
-
-    def _enter(self, message: Message) -> Message:
-        """The message takes its place in the stream."""
-        message = evolve(message, seq=next_seq(self.history))
-        self.history.append(message)
-        self._services.store.put(message)
-        return message
+                self._running = None
+            await self.moments.pass_by(
+                HookPoint.TURN_COMPLETED,
+                HOOK_SECONDS if self._closed else None,
+                stop_reason=completed.stop_reason.value,
+                last_assistant_message=completed.text,
+                error=completed.error,
+            )
 
     async def _turn(self, job: _Job) -> TurnCompleted:
-        prompt = self._enter(evolve(job.message, state=MessageState.COMPLETE))
-        job.pipe.put(MessageAdded(prompt))
-        self._entitle(prompt, job.pipe)
-        notes, self._notes = self._notes, []
-        for text in notes:
-            job.pipe.put(Noticed(self._services.new_id("msg"), text, Severity.WARNING))
-        if not any(_says_something(p) for p in prompt.parts):
-            return TurnCompleted(StopReason.END_TURN)
+        entry = await self._received(job)
+        if entry is None:
+            self._not_run(job.message)
+            return TurnCompleted(StopReason.CANCELLED)
+        run = self._let_in(entry, job.pipe)
+        if entry.clear:
+            self.past.forget(job.pipe)
+        if not entry.runs:
+            return TurnCompleted(StopReason.END_TURN, run, entry.for_user)
         model = self.model
-        turn = Turn(self._setup(model), self.history)
-        driver = self._driver = Driver(
-            turn, self._services.provider(model), self._toolbox, self._services.store, job.pipe
-        )
-        driver.runner = runner = self._runner(driver, turn)
+        self._driver = driver = driver_of(self, self._services, model, entry.aim, job.pipe)
         completed = await driver.run()
-        runner.permits.write_repeats()
-        self._change(evolve(self.record, cost=self.record.cost + completed.cost))
+        assert driver.runner is not None
+        driver.runner.permits.write_repeats()
+        self.change(evolve(self.record, cost=self.record.cost + completed.cost))
         return completed
 
-    def _setup(self, model: Model) -> Setup:
-        services = self._services
-        return Setup(
-            session_id=self.record.id,
-            model=model,
-            system=services.system(self.record),
-            thinking=self.record.thinking,
+    async def _received(self, job: _Job) -> Entry | None:
+        """What the prompt stands for; None when it was cancelled before that was known."""
+        prompt = evolve(job.message, state=MessageState.COMPLETE)
+        if job.aim is not None:
+            typed = evolve(prompt, visible_to_model=False) if job.for_model else prompt
+            return Entry(typed, for_model=job.for_model, aim=job.aim)
+        reception = Reception(self.moments, self.commands, SessionDesk(self, self._services))
+        first, self._first = self._first, False
+        work = self._receiving = asyncio.create_task(reception.receive(prompt, first=first, fresh=self._fresh))
+        try:
+            await asyncio.wait({work})
+            return None if work.cancelled() else work.result()
+        finally:
+            self._receiving = None
+
+    def _let_in(self, entry: Entry, pipe: EventPipe) -> str:
+        """The prompt and what belongs to it take their places in the stream. The run of what the user is told."""
+        for text in entry.before:
+            self.past.tell_model([Text(text)], pipe)
+        self._titles.entitle(self.past.enter(entry.prompt, pipe), pipe)
+        notes, self._notes = self._notes, []
+        for text in notes:
+            pipe.put(Noticed(self._services.new_id("msg"), text, Severity.WARNING))
+        run = self.past.tell_user(entry.for_user, pipe) if entry.for_user else ""
+        if entry.for_model:
+            self.past.tell_model(entry.for_model, pipe)
+        return run
+
+    def _enter_dropped(self) -> None:
+        dropped, self._dropped = self._dropped, []
+        for message in dropped:
+            self.past.enter(message)
+
+    # ------------------------------------------------------------ undo
+
+    async def undo(self) -> UndoReport:
+        """Put the files of the latest turn back. Raises UndoBusyError, StoreError."""
+        if self.busy or self._alone.locked():
+            raise UndoBusyError
+        async with self._alone:
+            return await self.undo_files(for_user=True)
+
+    async def undo_files(self, *, for_user: bool) -> UndoReport:
+        """Like `undo`, for the prompt that is being received."""
+        services, record = self._services, self.record
+        report = await undo_turn(services.store.originals, record.id, services.restore(record, self._editor))
+        told = undo_messages(
+            report,
+            self.history,
+            cwd=record.cwd,
+            session_id=record.id,
             new_id=services.new_id,
             now=services.now,
-            jitter=services.jitter,
-            limits=services.policy.limits,
-            spent=self.record.cost,
+            for_user=for_user,
         )
+        for message in told:
+            self.past.enter(message)
+        await services.store.flush()
+        return report
+
+    # ------------------------------------------------------------ small things
+
+    def said(self) -> tuple[str, tuple[str, ...]]:
+        """What the user wrote in the first prompt, and in the last four."""
+        return user_said(self.history)
+
+    def _prompt_id(self) -> str:
+        return self._running.message.id if self._running is not None else ""
 
     def _message_of(self, call_id: str) -> str:
         """The id of the message that holds a call."""
         return next((m.id for m in reversed(self.history) if any(c.id == call_id for c in m.tool_uses())), "")
 
-    def _note(self, text: str) -> None:
+    def note(self, text: str) -> None:
         """Tell the user, in the running turn or in the next one."""
         if self._driver is None or self._driver.ended:
             self._notes.append(text)
         else:
             self._driver.show(Noticed(self._services.new_id("msg"), text, Severity.WARNING))
 
-    def _runner(self, driver: Driver, turn: Turn) -> Runner:
-        services = self._services
-        permits = Permits(
-            session_id=self.record.id,
-            root=self.root,
-            roots=self._roots,
-            editor=self._editor,
-            store=services.store,
-            inspect=services.inspect,
-            rule=services.rule,
-            mode=lambda: self.record.mode,
-            said=lambda: user_said(self.history),
-            now=services.now,
-            cancel=driver.cancel,
-            repeats=turn.repeats,
-        )
-        return Runner(
-            permits=permits,
-            store=services.store,
-            emit=driver.show,
-            finished=driver.tool_finished,
-            concurrency=services.policy.tool_concurrency,
-            stop_on_reject=services.policy.stop_on_reject,
-        )
-
-    def _entitle(self, prompt: Message, pipe: EventPipe) -> None:
-        """The first prompt with words gives the session its title."""
-        title = "" if self.record.title else one_line(prompt.text(), TITLE_LENGTH)
-        if title:
-            self._change(evolve(self.record, title=title))
-            pipe.put(Retitled(title))
-
-
-def _says_something(part: Part) -> bool:
-    match part:
-        case Notice():
-            return False
-        case _:
-            text = getattr(part, "text", None)
-            return not isinstance(text, str) or bool(text.strip())
+    def tell(self, event: Event) -> None:
+        """Pass something on to whoever watches the running prompt."""
+        if self._running is not None:
+            self._running.pipe.put(event)

@@ -4,17 +4,29 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 
-from attrs import frozen
+from attrs import field, frozen
 
 from quillback.core.calls import error_result
-from quillback.core.event import Event, ToolProgressed, ToolStarted
+from quillback.core.event import Event, ToolChanged, ToolProgressed, ToolStarted
 from quillback.core.message import ToolResult, ToolUse
 from quillback.core.ports import PreparedCall, Store, StoreError, Tool, ToolError, ToolOutcome, ToolProgress
 from quillback.core.turn_types import ToolFinished
+from quillback.session.lanes import Lanes
 from quillback.session.permits import AskCancelled, Permits, Refused
 from quillback.session.questions import Questions
+from quillback.session.tool_hooks import Before, HookRefused, ToolHooks, ended, with_lines
 
 log = logging.getLogger(__name__)
+
+
+@frozen
+class _Step:
+    """What the calls of one step share."""
+
+    lanes: Lanes
+    slots: asyncio.Semaphore
+    hook_slots: asyncio.Semaphore
+    questions: Questions
 
 
 @frozen
@@ -27,46 +39,51 @@ class Runner:
     finished: Callable[[ToolFinished], Awaitable[None]]
     concurrency: int
     stop_on_reject: bool
+    hooks: ToolHooks = field(factory=ToolHooks)
+    _with_hooks: dict[str, ToolFinished] = field(factory=dict, init=False)
 
     async def run(self, calls: Sequence[ToolUse], tools: Mapping[str, Tool]) -> None:
         """Run all of `calls`; `finished` hears of each result as soon as it exists."""
-        slots, questions = asyncio.Semaphore(self.concurrency), Questions()
-        last: dict[str, asyncio.Task[None]] = {}
+        lanes = Lanes(call.id for call in calls)
+        slots, hook_slots = asyncio.Semaphore(self.concurrency), asyncio.Semaphore(self.concurrency)
+        step = _Step(lanes, slots, hook_slots, Questions())
         async with asyncio.TaskGroup() as group:
             for call in calls:
-                tool = tools[call.name]
-                keys = _keys(tool, call)
-                before = {last[k] for k in keys if k in last}
-                questions.expect(call.id)
-                task = group.create_task(self._one(call, tool, before, slots, questions))
-                last.update(dict.fromkeys(keys, task))
+                step.questions.expect(call.id)
+                group.create_task(self._one(call, tools[call.name], step))
 
-    async def _one(
-        self,
-        call: ToolUse,
-        tool: Tool,
-        before: set[asyncio.Task[None]],
-        slots: asyncio.Semaphore,
-        questions: Questions,
-    ) -> None:
-        if before:
-            await asyncio.wait(before)
+    def waiting(self) -> list[ToolFinished]:
+        """The results of calls that have ended and whose hooks still run, taken as they are: the turn is cancelled."""
+        taken = list(self._with_hooks.values())
+        self._with_hooks.clear()
+        return taken
+
+    async def _one(self, call: ToolUse, tool: Tool, step: _Step) -> None:
         try:
-            self.permits.check_mode(call)
-            prepared = await tool.prepare(call.id, call.input)
-            await self.permits.ask(call, tool.spec, prepared, questions)
-            questions.settled(call.id)
-            async with slots:
-                outcome = await self._run(call, prepared)
-            finished = ToolFinished(_result(call, outcome), outcome.stop_turn, outcome.say)
+            finished = await self._settled(call, tool, step)
+            if finished is not None:
+                await self.finished(finished)
+        finally:
+            step.questions.settled(call.id)
+            step.lanes.leave(call.id)
+
+    async def _settled(self, call: ToolUse, tool: Tool, step: _Step) -> ToolFinished | None:
+        """How the call ended, its hooks included; None where the turn has ended with it."""
+        before, ran = Before(call), True
+        try:
+            before = await self._before(call, tool, step)
+            finished = await self._outcome(before, tool, step)
         except ToolError as error:
             finished = _failed(call, str(error))
+        except HookRefused as error:
+            self.permits.refuse(call, error.finding)
+            return _failed(call, str(error), say=ended(error.halt) if error.halt else "")
         except Refused as error:
-            finished = _failed(call, str(error), stop_turn=error.by_user and self.stop_on_reject)
+            finished, ran = _failed(call, str(error), stop_turn=error.by_user and self.stop_on_reject), False
         except StoreError as error:
-            finished = _failed(call, f"not run: {error}")
+            finished, ran = _failed(call, f"not run: {error}"), False
         except AskCancelled:
-            return
+            return None
         except asyncio.CancelledError:
             if _is_being_cancelled():
                 raise
@@ -74,9 +91,43 @@ class Runner:
         except Exception as error:
             log.exception("tool %s failed", call.name)
             finished = _failed(call, f"{call.name} failed inside: {type(error).__name__}. Try another way.")
+        finished = with_lines(finished, before.lines)
+        return await self._after(before.call, finished, step) if ran else finished
+
+    async def _before(self, call: ToolUse, tool: Tool, step: _Step) -> Before:
+        self.permits.check_mode(call)
+        async with step.hook_slots:
+            before = await self.hooks.before(call, tool.spec, self.permits.mode())
+        if before.call is not call:
+            self.emit(ToolChanged(before.call))
+        return before
+
+    async def _outcome(self, before: Before, tool: Tool, step: _Step) -> ToolFinished:
+        call = before.call
+        await step.lanes.enter(call.id, _keys(tool, call))
+        prepared = await tool.prepare(call.id, call.input)
+        await self.permits.ask(call, tool.spec, prepared, step.questions, before.findings)
+        step.questions.settled(call.id)
+        async with step.slots:
+            outcome = await self._run(call, prepared)
+        return ToolFinished(_result(call, outcome), outcome.stop_turn, outcome.say, outcome.final, outcome.cost)
+
+    async def _after(self, call: ToolUse, finished: ToolFinished, step: _Step) -> ToolFinished:
+        """A cancel meanwhile loses what the hooks say, not the result: see `waiting`."""
+        step.questions.settled(call.id)
+        self._with_hooks[call.id] = finished
+        try:
+            async with step.hook_slots:
+                return await self.hooks.after(call, finished, self.permits.mode())
+        except asyncio.CancelledError:
+            if _is_being_cancelled():
+                raise
+            return finished
+        except Exception:
+            log.exception("the hooks after %s failed", call.name)
+            return finished
         finally:
-            questions.settled(call.id)
-        await self.finished(finished)
+            self._with_hooks.pop(call.id, None)
 
     async def _run(self, call: ToolUse, prepared: PreparedCall) -> ToolOutcome:
         await self.store.flush()
@@ -123,5 +174,5 @@ def _result(call: ToolUse, outcome: ToolOutcome) -> ToolResult:
     )
 
 
-def _failed(call: ToolUse, text: str, *, stop_turn: bool = False) -> ToolFinished:
-    return ToolFinished(error_result(call, text), stop_turn)
+def _failed(call: ToolUse, text: str, *, stop_turn: bool = False, say: str = "") -> ToolFinished:
+    return ToolFinished(error_result(call, text), stop_turn or say != "", say)

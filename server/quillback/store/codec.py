@@ -102,6 +102,8 @@ def _make_converter() -> Converter:
     converter.register_unstructure_hook(ToolResult, make_dict_unstructure_fn(ToolResult, converter, raw_output=raw))
     for union in (Part, Grown):
         configure_tagged_union(union, converter, tag_name="type")
+    seldom = override(omit_if_default=True)
+    converter.register_unstructure_hook(Message, make_dict_unstructure_fn(Message, converter, thoughts_end=seldom))
     return converter
 
 

@@ -45,7 +45,24 @@ async def m002_audit(db: Connection) -> None:
     )
 
 
-MIGRATIONS: tuple[Migration, ...] = (m001_initial, m002_audit)
+async def m003_originals(db: Connection) -> None:
+    for statement in (
+        """CREATE TABLE originals(
+            n INTEGER PRIMARY KEY, session_id TEXT NOT NULL REFERENCES sessions(id) ON DELETE CASCADE,
+            prompt_id TEXT NOT NULL, path TEXT NOT NULL, name TEXT NOT NULL, content BLOB, mode INTEGER,
+            made TEXT NOT NULL, before TEXT NOT NULL, written TEXT NOT NULL, writing TEXT NOT NULL,
+            failed INTEGER NOT NULL DEFAULT 0)""",
+        "CREATE INDEX originals_of ON originals(session_id, prompt_id, path)",
+    ):
+        await db.execute(statement)
+
+
+async def m004_subagents(db: Connection) -> None:
+    await db.execute("ALTER TABLE sessions ADD COLUMN parent TEXT REFERENCES sessions(id) ON DELETE CASCADE")
+    await db.execute("CREATE INDEX sessions_of ON sessions(parent) WHERE parent IS NOT NULL")
+
+
+MIGRATIONS: tuple[Migration, ...] = (m001_initial, m002_audit, m003_originals, m004_subagents)
 
 
 def refuse_newer(path: Path, version: int) -> None:

@@ -16,6 +16,7 @@ from quillback.core.ports import Mode, Rule, RuleEffect, SessionRecord, StoreErr
 from quillback.store.codec import DecodeError, decode_audit, decode_message, loads
 from quillback.store.folding import grown, interrupt, unfinished
 from quillback.store.leases import HEARTBEAT, Leases, Processes
+from quillback.store.originals import OriginalFiles
 from quillback.store.outbox import Outbox, columns
 from quillback.store.sql import change, rows, transaction
 from quillback.store.writer import Writer
@@ -27,7 +28,11 @@ FLUSH_SHARE = 0.7
 """How much of the time for a close the flush may take."""
 LAST_TRY = 0.3
 """Seconds that a last try may take that finds the file locked."""
-_RECORD = "id, cwd, roots, mode, model, thinking, created_at, updated_at, title, cost"
+_COLUMNS = "id, cwd, roots, mode, model, thinking, created_at, updated_at, title, cost"
+_RECORD = f"{_COLUMNS}, coalesce(parent, '')"
+_FAMILY = """
+    WITH RECURSIVE family(id) AS (SELECT ?1 UNION SELECT s.id FROM sessions s JOIN family f ON s.parent = f.id)
+    SELECT id FROM family"""
 
 
 class SqliteStore:
@@ -42,9 +47,14 @@ class SqliteStore:
         self._now = now
         self._outbox = Outbox()
         self._writer = Writer(path, self._outbox)
+        self._originals = OriginalFiles(self._writer)
         self._leases = Leases(processes or Processes())
         self._heart: asyncio.Task[None] | None = None
         self._closing: asyncio.Task[None] | None = None
+
+    @property
+    def originals(self) -> OriginalFiles:
+        return self._originals
 
     async def open(self) -> None:
         """Open the file, create it if need be and bring its schema up to date. Other methods do so by themselves."""
@@ -88,12 +98,13 @@ class SqliteStore:
     # ------------------------------------------------------------ sessions
 
     async def create_session(self, record: SessionRecord) -> None:
-        marks = ", ".join("?" * len(columns(record)))
-        insert = f"INSERT INTO sessions({_RECORD}) VALUES ({marks}) ON CONFLICT DO NOTHING"
+        values = (*columns(record), record.parent or None)
+        marks = ", ".join("?" * len(values))
+        insert = f"INSERT INTO sessions({_COLUMNS}, parent) VALUES ({marks}) ON CONFLICT DO NOTHING"
 
         async def create(db: Connection) -> int:
             async with transaction(db):
-                return await change(db, insert, *columns(record))
+                return await change(db, insert, *values)
 
         if not await self._writer.run(create):
             raise StoreError(f"Session {record.id} is in the database {self._path} already.")
@@ -103,10 +114,15 @@ class SqliteStore:
         return self._record(found[0]) if found else None
 
     async def sessions(
-        self, *, cwd: str | None = None, before: tuple[int, str] | None = None, limit: int = 50
+        self,
+        *,
+        cwd: str | None = None,
+        before: tuple[int, str] | None = None,
+        limit: int = 50,
+        subagents: bool = False,
     ) -> list[SessionRecord]:
         """Newest first by (updated_at, id), strictly below `before`; `cwd` is compared as an exact string."""
-        query = f"SELECT {_RECORD} FROM sessions WHERE TRUE"
+        query = f"SELECT {_RECORD} FROM sessions WHERE {'TRUE' if subagents else 'parent IS NULL'}"
         values: list[str | int] = []
         if cwd is not None:
             query += " AND cwd = ?"
@@ -122,11 +138,15 @@ class SqliteStore:
 
         async def delete(db: Connection) -> None:
             async with transaction(db):
-                await self._leases.ensure_free(db, session_id, self._now())
-                await change(db, "DELETE FROM sessions WHERE id = ?", session_id)  # takes messages and journal along
-                await change(db, "DELETE FROM leases WHERE session_id = ?", session_id)
-            self._leases.held.discard(session_id)
-            self._outbox.forget(session_id)
+                family = [str(row[0]) for row in await rows(db, _FAMILY, session_id)]
+                for one in family:
+                    await self._leases.ensure_free(db, one, self._now())
+                    await change(db, "DELETE FROM leases WHERE session_id = ?", one)
+                # takes messages, journal and subagents along
+                await change(db, "DELETE FROM sessions WHERE id = ?", session_id)
+            for one in family:
+                self._leases.held.discard(one)
+                self._outbox.forget(one)
 
         await self._writer.run(delete)
 

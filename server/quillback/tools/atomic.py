@@ -33,14 +33,15 @@ def require_writable(target: Target, status: os.stat_result | None) -> None:
         raise ToolError(f"{target.label} is read-only (mode {stat.S_IMODE(status.st_mode):04o})")
 
 
-async def replace_file(target: Target, data: bytes, before: State) -> None:
+async def replace_file(target: Target, data: bytes, before: State, mode: int | None = None) -> None:
     """Put `data` in the place of what `before` saw; mode, owner and attributes stay, missing parents are made.
 
-    Hard links to the old content keep the old content. Raises ToolError. The new content is written beside the file in
-    a thread. The rename that makes it count happens on the event loop with no await after the last check, so a cancel
-    comes either before it, and nothing has changed, or after the whole of it.
+    A `mode` takes the place of the file's own. Hard links to the old content keep the old content. Raises ToolError.
+    The new content is written beside the file in a thread. The rename that makes it count happens on the event loop
+    with no await after the last check, so a cancel comes either before it, and nothing has changed, or after the whole
+    of it.
     """
-    staged = await in_thread(lambda stop: _stage(target, data, before.stat, stop), _Staged.discard)
+    staged = await in_thread(lambda stop: _stage(target, data, before.stat, mode, stop), _Staged.discard)
     try:
         require_still(target, staged.directory)
         if not unchanged(before, staged.directory, staged.name):
@@ -65,7 +66,27 @@ class _Staged:
         os.close(self.directory)
 
 
-def _stage(target: Target, data: bytes, status: os.stat_result | None, stop: threading.Event) -> _Staged:
+async def remove_file(target: Target, before: State) -> None:
+    """Remove what `before` saw. Raises ToolError. Nothing else happens between the last check and the removal."""
+    place = Path(target.real)
+    try:
+        directory = await in_thread(lambda _: open_directory(str(place.parent)), os.close)
+    except OSError as error:
+        raise ToolError(f"{target.label}: {unusable(error)}") from None
+    try:
+        require_still(target, directory)
+        if not unchanged(before, directory, place.name):
+            raise ToolError(f"{target.label} changed at the last moment")
+        os.unlink(place.name, dir_fd=directory)
+    except OSError as error:
+        raise ToolError(f"{target.label}: {problem(error)}") from None
+    finally:
+        os.close(directory)
+
+
+def _stage(
+    target: Target, data: bytes, status: os.stat_result | None, mode: int | None, stop: threading.Event
+) -> _Staged:
     place = Path(target.real)
     check(stop)
     try:
@@ -75,7 +96,7 @@ def _stage(target: Target, data: bytes, status: os.stat_result | None, stop: thr
     temporary = f".{place.name[:40]}.quillback-{os.getpid()}-{secrets.token_hex(4)}.tmp"
     try:
         _sweep(directory)
-        _write(directory, temporary, data, status, place.name, stop)
+        _write(directory, temporary, data, status, mode, place.name, stop)
     except BaseException as error:
         _remove(directory, temporary)
         os.close(directory)
@@ -92,10 +113,16 @@ def unusable(error: OSError) -> str:
 
 
 def _write(
-    directory: int, name: str, data: bytes, status: os.stat_result | None, place: str, stop: threading.Event
+    directory: int,
+    name: str,
+    data: bytes,
+    status: os.stat_result | None,
+    mode: int | None,
+    place: str,
+    stop: threading.Event,
 ) -> None:
-    mode = 0o666 if status is None else 0o600
-    handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode, dir_fd=directory)
+    first = 0o666 if status is None else 0o600
+    handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, first, dir_fd=directory)
     with os.fdopen(handle, "wb", buffering=0) as file:
         rest = memoryview(data)
         while rest:
@@ -103,6 +130,8 @@ def _write(
             rest = rest[file.write(rest[:BLOCK]) :]
         if status is not None:
             _keep_metadata(handle, status, directory, place)
+        if mode is not None:
+            os.fchmod(handle, mode)
         os.fsync(handle)
 
 

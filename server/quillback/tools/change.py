@@ -1,15 +1,18 @@
 """One change of one file, from the look before the question to the last check before it counts."""
 
 import os
+import stat
+from contextlib import suppress
 from pathlib import Path
 
 from attrs import frozen
 
 from quillback.core.message import Diff, FileSeen, Location, Shown, Text
-from quillback.core.ports import Access, EditorError, ToolError, ToolOutcome
+from quillback.core.ports import Access, EditorError, StoreError, ToolError, ToolOutcome
+from quillback.core.undo import Before
 from quillback.tools.atomic import replace_file, require_writable, unusable
 from quillback.tools.call import Prepared, single
-from quillback.tools.codec import Encoding, NotTextError, decode
+from quillback.tools.codec import Encoding, NotTextError, decode, encode
 from quillback.tools.context import ToolContext
 from quillback.tools.files import State, digest_of, look
 from quillback.tools.paths import Target
@@ -76,8 +79,7 @@ def prepared(context: ToolContext, change: Change) -> Prepared:
         )
 
     async def run() -> ToolOutcome:
-        if (await look(context, change.target)).digest != change.before.digest:
-            raise ToolError(f"{change.target.label} changed while this call waited; read it again, then redo this")
+        await _require_same_content(context, change)
         note = await _apply(context, change)
         seen = (FileSeen(real, context.known[real]),)
         text = Text(change.summary + note)
@@ -85,6 +87,11 @@ def prepared(context: ToolContext, change: Change) -> Prepared:
 
     access = Access(reads=() if change.old is None else (real,), writes=(real,))
     return Prepared(single(run), access, shown, locations)
+
+
+async def _require_same_content(context: ToolContext, change: Change) -> None:
+    if (await look(context, change.target)).digest != change.before.digest:
+        raise ToolError(f"{change.target.label} changed while this call waited; read it again, then redo this")
 
 
 def _shown(change: Change) -> tuple[Shown, ...]:
@@ -110,13 +117,39 @@ def _faithful(context: ToolContext, change: Change) -> bool:
 
 async def _apply(context: ToolContext, change: Change) -> str:
     """Write it and remember it as known; what a reader should know beyond that comes back as a note."""
+    await _keep(context, change)
     if _faithful(context, change):
+        await _require_same_content(context, change)  # keeping it may have taken a while
         note = await _through_editor(context, change)
         if note is not None:
             return note
     await replace_file(change.target, change.data, change.before)
     context.known[change.target.real] = digest_of(change.data)
+    await _written(context, change.target, context.known[change.target.real])
     return ""
+
+
+async def _keep(context: ToolContext, change: Change) -> None:
+    """What an undo will bring back: the file, or the unsaved text of it that the change starts from."""
+    target, before = change.target, change.before
+    content = before.data if before.unsaved is None else encode(before.unsaved, change.encoding)
+    mode = None if before.stat is None else stat.S_IMODE(before.stat.st_mode)
+    original = Before(target.real, target.path, content, mode, _to_be_made(target))
+    try:
+        await context.keep_original(original, digest_of(change.data))
+    except StoreError as error:
+        raise ToolError(f"{target.label} was not changed, since it could not be kept for an undo: {error}") from None
+
+
+def _to_be_made(target: Target) -> str:
+    """The topmost directory that is missing; empty for none."""
+    missing = [parent for parent in Path(target.real).parents if not os.path.lexists(parent)]
+    return str(missing[-1]) if missing else ""
+
+
+async def _written(context: ToolContext, target: Target, digest: str) -> None:
+    with suppress(StoreError):  # an undo then goes by what was about to be written
+        await context.keep_original.written(target.real, digest)
 
 
 async def _through_editor(context: ToolContext, change: Change) -> str | None:
@@ -141,6 +174,7 @@ async def _through_editor(context: ToolContext, change: Change) -> str | None:
         os.close(directory)
     after = await look(context, target)
     context.known[target.real] = after.digest
+    await _written(context, target, after.disk_digest)
     if after.data == change.data:
         return ""
     if after.disk_digest == change.before.disk_digest:

@@ -36,6 +36,7 @@ class Command:
         sink: Callable[[bytes], None],
         *,
         boxed: bool = False,
+        handles: Mapping[str, int] | None = None,
     ) -> None:
         self.sink: Callable[[bytes], None] | None = sink
         self.exit_status: int | None = None
@@ -49,7 +50,7 @@ class Command:
         self._waiters: set[asyncio.Future[None]] = set()
         self._loop = asyncio.get_running_loop()
         mark = secrets.token_hex(8)
-        self._warden = start(cwd, {**environment, MARK: mark}, boxed=boxed)
+        self._warden = start(cwd, {**environment, MARK: mark}, boxed=boxed, handles=handles)
         self._control, self._output, self._status = ends(self._warden)
         self._trail = Trail(self._warden.pid, mark, os.fstat(self._output).st_ino)
         self._loop.add_reader(self._output, self._hear_output)
@@ -201,12 +202,13 @@ class Commands:
         sink: Callable[[bytes], None],
         *,
         boxed: bool = False,
+        handles: Mapping[str, int] | None = None,
     ) -> Command:
         if self._closed:
             raise ToolError("the session is closed; no command can run")
         self._running = {command for command in self._running if not command.gone}
         adopt_orphans()
-        command = Command(argv, cwd, environment, sink, boxed=boxed)
+        command = Command(argv, cwd, environment, sink, boxed=boxed, handles=handles)
         self._running.add(command)
         return command
 

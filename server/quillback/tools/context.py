@@ -6,6 +6,8 @@ from pathlib import Path
 from attrs import define, field
 
 from quillback.core.ports import Editor
+from quillback.core.subagent import Subagents
+from quillback.core.undo import KeepOriginal, KeepsNothing
 from quillback.tools.sandbox import Sandbox
 
 
@@ -17,7 +19,8 @@ class ToolContext:
     digest of the state the agent last read or wrote (see `files.State.digest`); the session owns and restores it, the
     tools read and update it. `outputs` is the directory for whole outputs, made on demand (0700, its files 0600).
     `secret_env` names variables that commands do not get, on top of `environment.held_back`. `sandbox` confines shell
-    commands; without one they have the user's rights.
+    commands; without one they have the user's rights. `keep_original` is told of every file that is changed.
+    Without `subagents` there is no tool that starts one.
     """
 
     session_id: str
@@ -29,6 +32,8 @@ class ToolContext:
     shell_in_editor: bool = False
     secret_env: frozenset[str] = field(default=frozenset())
     sandbox: Sandbox | None = None
+    keep_original: KeepOriginal = field(factory=KeepsNothing)
+    subagents: Subagents | None = None
 
     def inside(self, real: str) -> bool:
         """Whether a real path lies in one of the session's roots."""

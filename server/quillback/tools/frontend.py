@@ -10,6 +10,7 @@ from quillback.core.frontend import FrontendAnswer, FrontendTool, offered
 from quillback.core.message import FileSeen, JsonObject, ToolKind
 from quillback.core.model import Sketch, ToolSpec
 from quillback.core.ports import EditorError, Tool, Toolbox, ToolError, ToolOutcome, ToolProgress
+from quillback.core.prompts import Prompt
 from quillback.tools.call import Prepared, Steps
 from quillback.tools.context import ToolContext
 from quillback.tools.files import look
@@ -40,6 +41,12 @@ class WithFrontendTools:
         left, named = offered(server, self.context.editor.frontend_tools(self.context.session_id))
         own = [EditorTool(tool, name, self.context, self.message_of) for name, tool in named.items()]
         return [*(server[name] for name in server if name in left), *own]
+
+    def prompts(self) -> Sequence[Prompt]:
+        return self.inner.prompts()
+
+    def on_prompts(self, changed: Callable[[], None]) -> None:
+        self.inner.on_prompts(changed)
 
     async def ready(self) -> None:
         await self.inner.ready()

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from attrs import frozen
 
 from quillback.core.ports import Tool, Toolbox
+from quillback.core.prompts import NoPrompts
 from quillback.tools.ask import AskUser
 from quillback.tools.command import Commands
 from quillback.tools.context import ToolContext
@@ -15,12 +16,13 @@ from quillback.tools.read import ReadFile
 from quillback.tools.sandbox import Cell
 from quillback.tools.search import Grep
 from quillback.tools.shell import Shell
+from quillback.tools.subagent import Subagent
 from quillback.tools.todo import TodoWrite
 from quillback.tools.write import WriteFile
 
 
 @frozen
-class SessionToolbox:
+class SessionToolbox(NoPrompts):
     """Closing it ends the session's commands and jobs; a command started later is refused."""
 
     _tools: tuple[Tool, ...]
@@ -62,4 +64,6 @@ def build_toolbox(context: ToolContext) -> Toolbox:
         TodoWrite(),
         WriteFile(context),
     ]
+    if context.subagents is not None:
+        tools.append(Subagent(context, context.subagents))
     return SessionToolbox(tuple(sorted(tools, key=lambda tool: tool.spec.name)), commands, cell)

@@ -11,11 +11,17 @@ from quillback.core.ports import ToolError
 _WARDEN = str(Path(__file__).with_name("warden.py"))
 
 
-def start(cwd: str, environment: Mapping[str, str], *, boxed: bool = False) -> "subprocess.Popen[bytes]":
-    """A warden that waits for its command; `boxed` says that the command is a sandbox. Raises ToolError."""
+def start(
+    cwd: str, environment: Mapping[str, str], *, boxed: bool = False, handles: Mapping[str, int] | None = None
+) -> "subprocess.Popen[bytes]":
+    """A warden that waits for its command; `boxed` says that the command is a sandbox. Raises ToolError.
+
+    `handles` are what the command gets as `stdin` and `stderr`; the caller closes its own.
+    """
+    passed = [f"{word}={number}" for word, number in (handles or {}).items()]
     try:
         return subprocess.Popen(
-            [sys.executable, "-I", "-S", _WARDEN, *(("boxed",) if boxed else ())],
+            [sys.executable, "-I", "-S", _WARDEN, *(("boxed",) if boxed else ()), *passed],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -23,6 +29,7 @@ def start(cwd: str, environment: Mapping[str, str], *, boxed: bool = False) -> "
             cwd=cwd,
             env=environment,
             start_new_session=True,
+            pass_fds=tuple((handles or {}).values()),
         )
     except OSError as error:
         raise ToolError(f"the command could not be started: {error.strerror}") from None

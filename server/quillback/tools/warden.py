@@ -10,6 +10,8 @@ end of the file orders the end. fd 1: becomes the command's output. fd 2: what h
 there when the command ends, so that the agent knows them should this process be killed. It closes when no descendant is
 left; the exit status is 1 if some could not be ended.
 
+With the arguments `stdin=N` and `stderr=N` the command gets these inherited handles instead of nothing to read and the
+handle of its output.
 With the argument `boxed` the command is a sandbox around another one, which would die with it. So the polite signals
 go to what is inside, and the sandbox ends after it.
 """
@@ -34,6 +36,7 @@ _SUBREAPER = 36
 def main() -> None:
     adopts = adopt()
     argv = _argv()
+    stdin, stderr = _given("stdin"), _given("stderr")
     wake, woken = os.pipe()
     os.set_blocking(woken, False)
     signal.set_wakeup_fd(woken, warn_on_full_buffer=False)
@@ -42,8 +45,11 @@ def main() -> None:
         signal.signal(number, lambda *_: None)
     child = os.fork()
     if child == 0:
-        _become(argv)
+        _become(argv, stdin, stderr)
     os.dup2(os.open(os.devnull, os.O_RDWR), 1)
+    for handle in (stdin, stderr):
+        if handle is not None:
+            os.close(handle)
     _report(f"started {child}")
     clear = Watch(child, wake, adopts, boxed="boxed" in sys.argv[1:]).run()
     # Not by the usual way: the agent takes the end of fd 2 for the end of this process.
@@ -76,15 +82,24 @@ def _argv() -> list[bytes]:
     return body.split(b"\0")
 
 
-def _become(argv: list[bytes]) -> None:
-    """Turn the forked child into the command, in a session of its own, with nothing to read."""
+def _given(word: str) -> "int | None":
+    """The handle that the agent passed on as `word`."""
+    numbers = [int(item.partition("=")[2]) for item in sys.argv[1:] if item.startswith(word + "=")]
+    return numbers[0] if numbers else None
+
+
+def _become(argv: list[bytes], stdin: "int | None", stderr: "int | None") -> None:
+    """Turn the forked child into the command, in a session of its own."""
     try:
         os.setsid()
         for number in (signal.SIGPIPE, signal.SIGXFSZ):
             signal.signal(number, signal.SIG_DFL)
         status = os.dup(2)
-        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-        os.dup2(1, 2)
+        os.dup2(os.open(os.devnull, os.O_RDONLY) if stdin is None else stdin, 0)
+        os.dup2(1 if stderr is None else stderr, 2)
+        for handle in (stdin, stderr):
+            if handle is not None:
+                os.close(handle)
         try:
             os.execvp(argv[0], argv)
         except OSError as error:

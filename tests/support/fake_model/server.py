@@ -41,6 +41,8 @@ class FakeModel:
         self.side_requests: list[Seen] = []
         self.others: list[Seen] = []
         self.side_reply: Answer = Reply(Say("ok"))
+        self.title_requests: list[Seen] = []
+        self.title_reply: Answer = Reply(status=404, error=("not_found_error", "no titles here"))
         self.issued = rules.Issued()
         self.connections = 0
         self._api_key = api_key
@@ -73,7 +75,7 @@ class FakeModel:
 
     @property
     def violations(self) -> list[str]:
-        return [v for seen in [*self.requests, *self.side_requests, *self.others] for v in seen.violations]
+        return [v for seen in [*self.requests, *self.side_requests, *self.title_requests, *self.others] for v in seen.violations]
 
     async def received(self, count: int = 1) -> Seen:
         """The main request number `count` (from 1), once it is here."""
@@ -123,14 +125,15 @@ class FakeModel:
         if "anthropic-version" not in request.headers:
             seen.violations.append("anthropic-version: header is required")
         main = self._is_main(seen.body)
+        title = not main and asks_for_title(seen.body)
         async with self._arrived:
-            (self.requests if main else self.side_requests).append(seen)
+            (self.requests if main else self.title_requests if title else self.side_requests).append(seen)
             self._arrived.notify_all()
         if self._api_key and self._key(request.headers) != self._api_key:
             return await self._refuse(connection, 401, "authentication_error", "invalid x-api-key")
         if seen.violations:
             return await self._refuse(connection, 400, "invalid_request_error", seen.violations[0])
-        reply = self._reply(seen) if main else self.side_reply
+        reply = self._reply(seen) if main else self.title_reply if title else self.side_reply
         if reply is None:
             seen.violations.append(f"no reply is scripted for [[{seen.token}]]")
             return await self._refuse(connection, 400, "invalid_request_error", seen.violations[0])
@@ -193,6 +196,10 @@ class FakeModel:
                 case Use(id=id_, name=name):
                     served.append({"type": "tool_use", "id": id_, "name": name})
         self.issued.replies.append(served)
+
+
+def asks_for_title(body: Body) -> bool:
+    return "You name conversations" in json.dumps(body.get("system"))
 
 
 def last_token(body: Body) -> str:

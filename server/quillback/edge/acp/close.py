@@ -6,6 +6,7 @@ from quillback_protocol import acp
 
 
 async def handle(connection: Connection, request: acp.CloseSessionRequest) -> acp.CloseSessionResponse:
+    connection.advertising.end(request.session_id)
     try:
         await connection.sessions.close(request.session_id)
     except UnknownSessionError as error:

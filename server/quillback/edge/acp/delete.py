@@ -7,6 +7,7 @@ from quillback_protocol.jsonrpc import INTERNAL_ERROR, RpcError
 
 
 async def handle(connection: Connection, request: acp.DeleteSessionRequest) -> acp.DeleteSessionResponse:
+    connection.advertising.end(request.session_id)
     try:
         await connection.sessions.delete(request.session_id)
     except StoreError as error:

@@ -1,14 +1,16 @@
 """session/load: the whole stream is replayed under its ids before the answer."""
 
+from quillback.edge.acp.commands import with_commands
 from quillback.edge.acp.frontend_tools import declare_in_setup
 from quillback.edge.acp.options import config_options, mode_state
 from quillback.edge.connection import Connection, opened, servers_of
 from quillback.session.history import context_used
 from quillback.session.session import Session
 from quillback_protocol import acp
+from quillback_protocol.peer import Reply
 
 
-async def handle(connection: Connection, request: acp.LoadSessionRequest) -> acp.LoadSessionResponse:
+async def handle(connection: Connection, request: acp.LoadSessionRequest) -> Reply:
     connection.check_configuration()
     servers = servers_of(connection, request.mcp_servers)
     opening = connection.sessions.open(request.session_id, request.cwd, request.additional_directories, servers)
@@ -16,7 +18,8 @@ async def handle(connection: Connection, request: acp.LoadSessionRequest) -> acp
     declare_in_setup(connection, request.session_id, request.meta)
     await connection.replay(session)
     await connection.show(request.session_id, usage(session))
-    return acp.LoadSessionResponse(modes=mode_state(session), config_options=config_options(connection, session))
+    answer = acp.LoadSessionResponse(modes=mode_state(session), config_options=config_options(connection, session))
+    return with_commands(connection, session, answer)
 
 
 def usage(session: Session) -> list[acp.SessionUpdate]:

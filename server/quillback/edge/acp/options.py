@@ -1,17 +1,11 @@
 """A session's modes and config options, in the two forms that clients know."""
 
 from quillback.core.model import Thinking
-from quillback.core.ports import Mode
+from quillback.core.rules import MODES
 from quillback.edge.connection import Connection
 from quillback.session.session import Session
 from quillback_protocol import acp
 
-MODES = {
-    Mode.APPROVE: ("Approve", "Reads inside the workspace; asks before it changes files or runs commands"),
-    Mode.SMART: ("Smart", "Like Approve, but a small model lets calls run that do nothing but look"),
-    Mode.AUTO: ("Auto", "Works without asking inside the workspace"),
-    Mode.CHAT: ("Chat", "Talks only; runs no tools"),
-}
 THINKING = {
     Thinking.OFF: "Off",
     Thinking.LOW: "Low",

@@ -1,12 +1,13 @@
 """session/prompt: the turn's events go out as updates; the answer comes after the last of them."""
 
-from quillback.core.event import StopReason, TurnCompleted
+from quillback.core.event import SettingsChanged, StopReason, TurnCompleted, UsageChanged
 from quillback.core.model import Failure
 from quillback.core.text import one_line
+from quillback.edge.acp.options import config_options
 from quillback.edge.connection import Connection
 from quillback.edge.convert import prompt_parts
 from quillback.session.pipe import EventPipe
-from quillback.session.session import BusyError, ClosedError
+from quillback.session.session import BusyError, ClosedError, Session
 from quillback_protocol import acp
 from quillback_protocol.extensions import PromptResult, TurnUsage, to_meta
 from quillback_protocol.jsonrpc import AUTH_REQUIRED, INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, RpcError
@@ -17,6 +18,7 @@ LOGIN_HELPS = {Failure.NO_CREDENTIALS.value, Failure.AUTHENTICATION.value}
 
 async def handle(connection: Connection, request: acp.PromptRequest) -> acp.PromptResponse:
     session = connection.session(request.session_id)
+    connection.advertising.before_prompt(session)
     try:
         pipe = session.submit(prompt_parts(request.prompt))
     except ValueError as error:
@@ -25,7 +27,7 @@ async def handle(connection: Connection, request: acp.PromptRequest) -> acp.Prom
         raise RpcError(INVALID_REQUEST, str(error)) from None
     connection.prompts[id(request)] = session, pipe
     try:
-        completed = await _show(connection, request.session_id, pipe)
+        completed = await _show(connection, session, pipe)
     except Exception:
         # what cannot be shown must not go on unseen
         session.withdraw(pipe)
@@ -34,17 +36,26 @@ async def handle(connection: Connection, request: acp.PromptRequest) -> acp.Prom
     finally:
         pipe.never_full()
         del connection.prompts[id(request)]
+        connection.advertising.after_prompt(session)
     return _answer(connection, completed)
 
 
-async def _show(connection: Connection, session_id: str, pipe: EventPipe) -> TurnCompleted:
+async def _show(connection: Connection, session: Session, pipe: EventPipe) -> TurnCompleted:
     """Send the turn's updates; its last event."""
-    view = connection.view()
+    session_id, view = session.record.id, connection.view()
     completed = TurnCompleted(StopReason.CANCELLED)
     async for event in pipe:
-        if isinstance(event, TurnCompleted):
-            completed = event
         await connection.show(session_id, view.live(event))
+        match event:
+            case TurnCompleted():
+                completed = event
+            case SettingsChanged():
+                options = acp.ConfigOptionUpdate(config_options(connection, session))
+                await connection.show(session_id, [acp.CurrentModeUpdate(session.record.mode.value), options])
+            case UsageChanged():
+                connection.advertising.at_a_break(session)
+            case _:
+                pass
     return completed
 
 
