@@ -43,6 +43,7 @@ from quillback.models import SCRIPTED, Models
 from quillback.project_hooks import ProjectHooks
 from quillback.providers.reach import reach
 from quillback.providers.scripted import demo_workspace
+from quillback.recipes.commands import RecipeCommands
 from quillback.session.ids import IdSource
 from quillback.session.permits import Inspected
 from quillback.session.registry import Defaults, Sessions
@@ -158,6 +159,7 @@ class App:
             toolbox=request.toolbox,
             doctor=self._doctor,
             notice=request.notice,
+            more=(RecipeCommands(self.settings.recipes, lambda: load_project(self.settings, cwd).recipes),),
         )
 
     async def _doctor(self) -> str:

@@ -134,6 +134,11 @@ class Settings:
         return self.config_file.parent / "adversary.md"
 
     @property
+    def recipes(self) -> Path:
+        """Where the user's own recipes are, which are slash commands."""
+        return self.config_file.parent / "recipes"
+
+    @property
     def rules(self) -> tuple[Rule, ...]:
         """The permission rules of the configuration."""
         lists = ((RuleEffect.ALLOW, self.allow), (RuleEffect.ASK, self.ask), (RuleEffect.REJECT, self.deny))

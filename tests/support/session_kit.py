@@ -13,7 +13,9 @@ from typing import Any
 
 from attrs import define, evolve
 
+from quillback.core.commands import Commands
 from quillback.core.event import Event, TurnCompleted
+from quillback.core.hooks import Hooks, NoHooks
 from quillback.core.message import Text, ToolResult
 from quillback.core.model import Model
 from quillback.core.model import Thinking as ThinkingLevel
@@ -23,6 +25,7 @@ from quillback.core.ports import (
     Mode,
     Store,
 )
+from quillback.core.process import RunCommand
 from quillback.inspectors.chain import inspect
 from quillback.inspectors.permission import PermissionInspector
 from quillback.inspectors.permission_rules import narrowest
@@ -32,7 +35,9 @@ from quillback.session.pipe import EventPipe
 from quillback.session.registry import Defaults, Sessions
 from quillback.session.services import Policy, Services, ToolboxRequest
 from quillback.session.session import Session
+from quillback.session.subagent_parts import NoCommands
 from quillback.tools.restore import restorer
+from quillback.tools.run_command import CommandRunner
 from support.fakes import SOON, FakeEditor, FakeModel, FakeTool, FakeToolbox, Script
 from support.replies import MODEL, TOOLS
 from support.stores import new_store
@@ -106,6 +111,9 @@ async def kit(
     tools: Sequence[FakeTool] = (),
     inspectors: Sequence[Inspector] | None = None,
     store: Callable[[Path], Store] = new_store,
+    hooks: Hooks | None = None,
+    commands: Commands | None = None,
+    run_command: RunCommand | None = None,
     **policy: Any,
 ) -> AsyncIterator[Kit]:
     """A session in `path` whose model knows `scripts`. Without `inspectors` it has the permission inspector."""
@@ -125,6 +133,7 @@ async def kit(
         return evolve(MODEL, id=name)
 
     (path / "work").mkdir(exist_ok=True)
+    runner = CommandRunner()
     real = store(path / "quillback.db")
     services = Services(
         store=real,
@@ -140,6 +149,11 @@ async def kit(
         opened=lambda _: None,
         forgotten=forgotten.append,
         restore=restorer,
+        small_model=lambda: model_of("small"),
+        models=lambda: ["m1", "m2"],
+        run_command=run_command or runner,
+        hooks=lambda _: hooks or NoHooks(),
+        commands=lambda request: commands or NoCommands(),
         policy=Policy(**policy),
     )
     sessions = Sessions(services, evolve(DEFAULTS, mode=mode), editor)
@@ -149,6 +163,7 @@ async def kit(
         yield one
     finally:
         await sessions.close_all()
+        await runner.close()
         await real.close()
     assert model.open == 0, "a stream of the model is still open"
     assert editor.open == 0, "a question is still open"

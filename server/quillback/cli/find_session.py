@@ -11,19 +11,19 @@ NAMED = 5
 SHORTEST = 4
 
 
-async def all_sessions(store: Store) -> AsyncIterator[SessionRecord]:
+async def all_sessions(store: Store, *, subagents: bool = False) -> AsyncIterator[SessionRecord]:
     """Newest first."""
     before: tuple[int, str] | None = None
-    while page := await store.sessions(before=before, limit=PAGE):
+    while page := await store.sessions(before=before, limit=PAGE, subagents=subagents):
         for record in page:
             yield record
         before = (page[-1].updated_at, page[-1].id)
 
 
-async def sessions_of(store: Store, cwd: str) -> AsyncIterator[SessionRecord]:
+async def sessions_of(store: Store, cwd: str, *, subagents: bool = False) -> AsyncIterator[SessionRecord]:
     """The sessions of the directory with this real path, whatever path the editor gave for it; newest first."""
     same: dict[str, bool] = {}
-    async for record in all_sessions(store):
+    async for record in all_sessions(store, subagents=subagents):
         if record.cwd not in same:
             same[record.cwd] = record.cwd == cwd or _real(record.cwd) == cwd
         if same[record.cwd]:
@@ -44,7 +44,7 @@ async def find(store: Store, piece: str) -> SessionRecord:
         return exact
     if len(piece) < SHORTEST:
         raise CliError(f"{piece!r} is too short for a session's id; give {SHORTEST} characters or more", USAGE)
-    found = [r async for r in all_sessions(store) if _fits(r.id, piece)]
+    found = [r async for r in all_sessions(store, subagents=True) if _fits(r.id, piece)]
     if not found:
         raise CliError(f"there is no session {piece!r}; `quillback sessions list --all` shows them", USAGE)
     if len(found) > 1:

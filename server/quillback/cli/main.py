@@ -54,6 +54,7 @@ _RUN = (
 _LIST = (
     _CWD,
     _option("--all", action="store_true", help="the sessions of all directories"),
+    _option("--subagents", action="store_true", help="those of subagents as well"),
     _option("--limit", type=int, default=20, metavar="N", help="how many at most (default: %(default)s)"),
     _JSON,
 )

@@ -63,7 +63,8 @@ async def _list(settings: Settings, options: Namespace) -> int:
     stored: list[SessionRecord] = []
     if settings.database.exists():
         async with opened(settings) as app:
-            stored = [r async for r in (sessions_of(app.store, cwd) if cwd else all_sessions(app.store))]
+            of_all = all_sessions(app.store, subagents=options.subagents)
+            stored = [r async for r in (sessions_of(app.store, cwd, subagents=options.subagents) if cwd else of_all)]
     found = stored[: options.limit]
     if options.json:
         print(json.dumps([to_json(record) for record in found], ensure_ascii=False, indent=2))

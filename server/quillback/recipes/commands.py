@@ -51,6 +51,8 @@ class RecipeCommands:
             return None
         try:
             return _started(found, argument, desk)
+        except RecipeError as error:
+            return Say("\n".join(f"- {problem}" for problem in error.problems))
         except ValueError as error:
             return Say(str(error))
 

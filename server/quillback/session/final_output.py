@@ -14,7 +14,7 @@ from quillback.core.ports import Access, ToolError, ToolOutcome, ToolProgress
 NAME = "final_output"
 RECORDED = "recorded"
 DESCRIPTION = """Give the final output of the work, in exactly the form of the parameters. Call it once everything \
-else is done; what is given last counts. A program reads it: text outside it is not part of the answer."""
+else is done: it ends the work. A program reads it, so text beside it is not part of the answer."""
 
 _VALUE = "value"
 _NOT_AT_ROOT = frozenset({"$ref", "$dynamicRef", "oneOf", "anyOf", "allOf", "not", "if", "enum", "const"})

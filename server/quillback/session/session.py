@@ -79,7 +79,7 @@ class Session:
         self.past = Past(history, record.id, services)
         self.root = str(Path(record.cwd).resolve())
         self._services = services
-        self._editor = editor
+        self.editor = editor
         self.roots = tuple(dict.fromkeys((self.root, *(str(Path(r).resolve()) for r in record.roots))))
         self._notes: list[str] = []
         self._driver: Driver | None = None
@@ -124,10 +124,6 @@ class Session:
     def driver(self) -> Driver | None:
         """That of the running turn."""
         return self._driver
-
-    @property
-    def editor(self) -> Editor:
-        return self._editor
 
     @property
     def model(self) -> Model:
@@ -360,7 +356,7 @@ class Session:
     async def undo_files(self, *, for_user: bool) -> UndoReport:
         """Like `undo`, for the prompt that is being received."""
         services, record = self._services, self.record
-        report = await undo_turn(services.store.originals, record.id, services.restore(record, self._editor))
+        report = await undo_turn(services.store.originals, record.id, services.restore(record, self.editor))
         told = undo_messages(
             report,
             self.history,
