@@ -19,6 +19,7 @@ AUDIT = "_quillback/audit"
 FRONTEND_CALL = "_quillback/tool/call"
 FRONTEND_PROGRESS = "_quillback/tool/progress"
 SET_FRONTEND_TOOLS = "_quillback/frontend_tools/set"
+HISTORY_REPLACED = "_quillback/session/history_replaced"
 MCP_MESSAGE = "mcp/message"
 
 
@@ -33,6 +34,15 @@ class SteerRequest(Base):
 @frozen
 class SteerResponse(Base):
     message_id: str
+
+
+@frozen
+class HistoryReplacedNotification(Base):
+    """For the model, one message stands for everything up to another; only for clients that declare it."""
+
+    session_id: str
+    hidden_through_message_id: str
+    summary_message_id: str
 
 
 @frozen
@@ -148,6 +158,7 @@ EXTENSION_METHODS: dict[str, Method] = {
     for method in (
         agent_request(STEER, SteerRequest, SteerResponse),
         agent_request(AUDIT, AuditRequest, AuditResponse),
+        notification(HISTORY_REPLACED, Direction.TO_CLIENT, HistoryReplacedNotification),
         client_request(FRONTEND_CALL, FrontendCallRequest, FrontendCallResponse),
         notification(FRONTEND_PROGRESS, Direction.TO_AGENT, FrontendProgressNotification),
         Method(MCP_MESSAGE, Direction.BOTH, Kind.REQUEST, McpMessage),

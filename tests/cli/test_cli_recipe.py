@@ -75,18 +75,18 @@ def test_checks_that_fail_to_the_end_are_exit_code_1(shell, recipe):
 
 def test_what_checks_say_counts_more_than_calls_that_nobody_allowed(shell, recipe):
     (shell.workspace / "out.txt").write_text("hi\n")
-    shell.script(f"{WRITE}text: It was there.")
+    asked = 'call: shell {"command": "touch made"}\n---\n'
+    shell.script(f"{asked}text: It was there.")
     done = shell("run", "--recipe", recipe(), "word=hi")
     assert done.returncode == 0
     assert "1 call did not run" in done.stderr
-    shell.script(f"{WRITE}text: No.")
+    shell.script(f"{asked}text: No.")
     assert shell("run", "--recipe", recipe("prompt: x")).returncode == 1
 
 
 def test_the_last_line_is_the_final_output(shell, recipe):
-    shell.script(
-        'text: Thinking.\n---\ncall: final_output {"n": "x"}\n---\nexpect: n must be integer\ncall: final_output {"n": 7}'
-    )
+    bad, good = 'call: final_output {"n": "x"}', 'expect: n must be integer\ncall: final_output {"n": 7}'
+    shell.script(f"text: Thinking.\n---\n{bad}\n---\n{good}")
     done = shell("run", "--recipe", recipe("prompt: Count.\n" + OUTPUT))
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines()[-1] == '{"n":7}'

@@ -2,7 +2,7 @@
 
 import pytest
 
-from quillback_protocol.extensions import EXTENSION_METHODS, STEER
+from quillback_protocol.extensions import EXTENSION_METHODS
 from quillback_protocol.outgoing import RemoteError
 from support.agent import Agent, agent
 from support.fake_model import FakeModel, Reply, Say, Use
@@ -32,7 +32,7 @@ def brief(entries: list[dict]) -> list[tuple[str, str]]:
 async def test_our_methods_are_announced(tmp_path):
     async with agent(tmp_path) as a:
         ours = a.initialized["agentCapabilities"]["_meta"]["quillback.dev"]
-        assert set(ours["methods"]) >= {name for name in EXTENSION_METHODS if name.startswith("_")} - {STEER}
+        assert set(ours["methods"]) >= {name for name in EXTENSION_METHODS if name.startswith("_")}
 
 
 async def test_each_decision_says_who_made_it(tmp_path, fake: FakeModel):

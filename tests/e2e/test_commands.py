@@ -10,6 +10,7 @@ from support.agent import agent, scripted
 from support.cli import Shell
 from support.fake_model import FakeModel, Reply, Say, Use
 from support.mcp_setup import stdio
+from support.processes import until
 from support.requests import last_request
 
 pytestmark = pytest.mark.anyio
@@ -25,9 +26,12 @@ def lists(a, session) -> list[dict]:
 
 async def listed(a, session, name: str = "help", count: int = 1) -> dict:
     """The newest list, once there are `count` and the newest has `name`."""
-    return await a.client.wait_for(
-        lambda: (found := lists(a, session)) and len(found) >= count and name in found[-1] and found[-1]
-    )
+
+    def newest() -> dict | None:
+        found = lists(a, session)
+        return found[-1] if len(found) >= count and name in found[-1] else None
+
+    return await a.client.wait_for(newest)
 
 
 def kinds(a) -> list[str]:
@@ -151,8 +155,9 @@ async def test_a_users_file_is_a_command_from_the_next_prompt_on(tmp_path, fake:
         assert "fix" not in lists(a, session)[-1]
     async with agent(tmp_path, fake.base_url) as a:
         await a.client.load_session(session, a.workspace)
-        shown = [u["content"]["text"] for u in a.client.updates[session] if u["sessionUpdate"] == "user_message_chunk"]
-        assert "/fix 'the bug'" in shown
+        shown = [u for u in a.client.updates[session] if u["sessionUpdate"] == "user_message_chunk"]
+        assert {"type": "text", "text": "/fix 'the bug'"} in [u["content"] for u in shown]
+        assert "Fix the bug well." not in json.dumps(a.client.updates[session])
 
 
 async def test_a_projects_files_count_only_as_they_were_trusted(tmp_path, fake: FakeModel):
@@ -223,7 +228,7 @@ async def test_a_cancel_ends_a_command_that_waits(tmp_path, fake: FakeModel):
         session = await a.session(mcpServers=[files.setup])
         await listed(a, session, "files:wait")
         turn = await a.client.start_prompt(session, "/files:wait")
-        await a.client.wait_for(lambda: "wait" in files.noted("prompt"))
+        assert await until(lambda: "wait" in files.noted("prompt"), 10)
         a.client.cancel(session)
         async with asyncio.timeout(3):
             await turn.finished()

@@ -1,4 +1,4 @@
-"""Subagents in the real process: the parent's editor, its deadlines, its kill; and the fault of an agent nobody can ask."""
+"""Subagents in the real process: the parent's editor, its deadlines, its kill; and a run with nobody to ask."""
 
 import asyncio
 import json
@@ -230,7 +230,7 @@ async def test_a_change_of_mode_holds_for_running_subagents(tmp_path, fake: Fake
 
 
 async def test_the_editors_tools_and_servers_serve_subagents_too(tmp_path, fake: FakeModel):
-    uses = hand_over("kid", tools=["build", "files_echo", "read_file"])
+    uses = hand_over("kid", tools=["build", "files_echo"])
     fake.script("boss", Reply(*uses), Reply(Say("done")))
     build, echo = Use("build", {"target": "all"}), Use("files_echo", {"q": "hi"})
     fake.script("kid", Reply(build, echo), Reply(Say("built it")))
@@ -243,7 +243,7 @@ async def test_the_editors_tools_and_servers_serve_subagents_too(tmp_path, fake:
         assert call["sessionId"] == session
         assert call["toolCallId"] not in calls(turn.updates)
     body = last_request(fake, "kid")
-    assert [t["name"] for t in body["tools"]] == ["build", "files_echo"]  # the editor's buffer stands in for read_file
+    assert [t["name"] for t in body["tools"]] == ["build", "files_echo"]
     told = [result_text(r) for r in results(body).values()]
     assert told[0] == "built"
     assert json.loads(told[1]) == {"q": "hi"}

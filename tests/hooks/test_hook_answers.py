@@ -140,11 +140,8 @@ def test_one_no_is_a_no_and_all_reasons_are_kept_in_order():
 
 def test_hooks_that_want_different_arguments_stop_the_call():
     answer = together(HookAnswer(input={"a": 1}), NOTHING, HookAnswer(input={"a": 2}))
-    assert (
-        answer.blocked
-        == "the PreToolUse hook `c0` of f and the PreToolUse hook `c2` of f want different arguments "
-        + ("for this call")
-    )
+    both = "the PreToolUse hook `c0` of f and the PreToolUse hook `c2` of f"
+    assert answer.blocked == f"{both} want different arguments for this call"
     assert together(HookAnswer(input={"a": 1}), HookAnswer(input={"a": 1})) == HookAnswer(input={"a": 1})
 
 

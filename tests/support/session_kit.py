@@ -5,7 +5,7 @@ At its end the kit objects to what was left behind: a task, a turn without an en
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -33,11 +33,13 @@ from quillback.session.ids import IdSource
 from quillback.session.permits import Inspected
 from quillback.session.pipe import EventPipe
 from quillback.session.registry import Defaults, Sessions
-from quillback.session.services import Policy, Services, ToolboxRequest
+from quillback.session.services import Policy, Services, Titled, ToolboxRequest
 from quillback.session.session import Session
 from quillback.session.subagent_parts import NoCommands
+from quillback.tools.context import ToolContext
 from quillback.tools.restore import restorer
 from quillback.tools.run_command import CommandRunner
+from quillback.tools.subagent import Subagent
 from support.fakes import SOON, FakeEditor, FakeModel, FakeTool, FakeToolbox, Script
 from support.replies import MODEL, TOOLS
 from support.stores import new_store
@@ -103,6 +105,13 @@ def shown_results(events: Sequence[Event]) -> list[str]:
     return ["".join(p.text for p in r.content if isinstance(p, Text)) for r in results_of(events)]
 
 
+def subagent_tool(request: ToolboxRequest, path: Path) -> Subagent:
+    assert request.subagents is not None
+    outputs = path / "outputs"
+    context = ToolContext(request.session_id, request.cwd, request.roots, request.editor, request.known, outputs)
+    return Subagent(context, request.subagents)
+
+
 @asynccontextmanager
 async def kit(
     path: Path,
@@ -114,16 +123,20 @@ async def kit(
     hooks: Hooks | None = None,
     commands: Commands | None = None,
     run_command: RunCommand | None = None,
+    subagents: bool = False,
+    title: Callable[[str], Awaitable[Titled]] | None = None,
     **policy: Any,
 ) -> AsyncIterator[Kit]:
-    """A session in `path` whose model knows `scripts`. Without `inspectors` it has the permission inspector."""
+    """A session in `path` whose model knows `scripts`. Without `inspectors` it has the permission inspector; the tool
+    that starts subagents only with `subagents`."""
     before = asyncio.all_tasks()
     known = {t.spec.name: t for t in (*(FakeTool(s) for s in TOOLS), *tools)}
     model, editor, boxes, forgotten = FakeModel(*scripts), FakeEditor(), [], []
     chain = [PermissionInspector()] if inspectors is None else list(inspectors)
 
     def toolbox(request: ToolboxRequest) -> FakeToolbox:
-        boxes.append(FakeToolbox(known.values(), request.notice))
+        more = [subagent_tool(request, path)] if subagents and request.subagents is not None else []
+        boxes.append(FakeToolbox((*known.values(), *more), request.notice))
         return boxes[-1]
 
     async def verdict(inspection: Inspection) -> Inspected:
@@ -155,6 +168,7 @@ async def kit(
         hooks=lambda _: hooks or NoHooks(),
         commands=lambda request: commands or NoCommands(),
         policy=Policy(**policy),
+        title=title,
     )
     sessions = Sessions(services, evolve(DEFAULTS, mode=mode), editor)
     session = await sessions.new(str(path / "work"))

@@ -13,6 +13,7 @@ from quillback.core.undo import Left
 from quillback.session.undo import GIVEN_UP, ONLY_OWN, undo_turn
 from quillback.tools.restore import CHANGED, ELSEWHERE, GONE, TOO_LARGE, UNSAVED, Restorer
 from support.stores import start
+from support.stores import start
 from support.undoing import Turns, turns
 
 pytestmark = pytest.mark.anyio
@@ -197,15 +198,14 @@ async def test_a_kill_between_keep_write_and_note_leaves_what_undo_can_tell(t: T
 
 async def test_after_a_kill_at_any_moment_all_can_be_undone(tmp_path):
     script = """
-        from support.stores import start
-from support.undoing import turns
+        from support.undoing import turns
 
         async def main():
             async with turns(path) as t:
                 t.room.file("a.txt", "zero")
                 print("begun", flush=True)
-                for number in range(100_000):
-                    t.prompt = f"p{number // 4}"
+                for number in range(400):
+                    t.prompt = f"p{number // 8}"
                     await t.write("a.txt", f"{number}")
                     await t.write(f"new/{number % 7}.txt", f"{number}")
 

@@ -38,6 +38,7 @@ class Connection:
     problems: tuple[str, ...] = ()
     client: acp.ClientCapabilities = field(factory=acp.ClientCapabilities)
     message_ids: bool = False
+    history_replaced: bool = False
     mcp_over_acp: bool = False
     prompts: dict[int, tuple[Session, EventPipe]] = field(factory=dict)
     advertising: Advertising = field(
@@ -50,6 +51,7 @@ class Connection:
         self.client = request.client_capabilities
         declaration = client_declaration(request.client_capabilities.meta)
         self.message_ids = declaration.message_ids
+        self.history_replaced = declaration.history_replaced
         self.mcp_over_acp = declaration.mcp_over_acp
         tools, problems = declared_tools(declaration.frontend_tools)
         for problem in problems:

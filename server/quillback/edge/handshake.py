@@ -14,7 +14,14 @@ from quillback.edge import fds
 
 PROTOCOL_VERSION = 1
 META_KEY = "quillback.dev"
-METHODS = ("_quillback/audit", "_quillback/frontend_tools/set", "_quillback/tool/progress", "_quillback/tool/call")
+METHODS = (
+    "_quillback/audit",
+    "_quillback/session/steer",
+    "_quillback/session/history_replaced",
+    "_quillback/frontend_tools/set",
+    "_quillback/tool/progress",
+    "_quillback/tool/call",
+)
 """Our own methods that are served or called."""
 READ_SIZE = 65536
 FIRST_LINE = 1024 * 1024

@@ -103,7 +103,7 @@ def _rewritten(before: Before, spec: ToolSpec, wanted: JsonObject) -> Before:
         problem = check(given, spec.input_schema)
     except InputError as error:
         problem = str(error)
-    text = arguments_text(wanted)
+    text = arguments_text(wanted).encode(errors="replace").decode()
     if problem:
         reason = f"a hook changed the arguments to {text}, and these do not fit: {problem}"
         raise HookRefused(f"not run: {reason}", Finding(HOOK, Deny(reason)))

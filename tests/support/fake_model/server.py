@@ -75,7 +75,8 @@ class FakeModel:
 
     @property
     def violations(self) -> list[str]:
-        return [v for seen in [*self.requests, *self.side_requests, *self.title_requests, *self.others] for v in seen.violations]
+        every = [*self.requests, *self.side_requests, *self.title_requests, *self.others]
+        return [v for seen in every for v in seen.violations]
 
     async def received(self, count: int = 1) -> Seen:
         """The main request number `count` (from 1), once it is here."""

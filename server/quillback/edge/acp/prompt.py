@@ -1,6 +1,6 @@
 """session/prompt: the turn's events go out as updates; the answer comes after the last of them."""
 
-from quillback.core.event import SettingsChanged, StopReason, TurnCompleted, UsageChanged
+from quillback.core.event import HistoryReplaced, SettingsChanged, StopReason, TurnCompleted, UsageChanged
 from quillback.core.model import Failure
 from quillback.core.text import one_line
 from quillback.edge.acp.options import config_options
@@ -9,7 +9,7 @@ from quillback.edge.convert import prompt_parts
 from quillback.session.pipe import EventPipe
 from quillback.session.session import BusyError, ClosedError, Session
 from quillback_protocol import acp
-from quillback_protocol.extensions import PromptResult, TurnUsage, to_meta
+from quillback_protocol.extensions import HISTORY_REPLACED, HistoryReplacedNotification, PromptResult, TurnUsage, to_meta
 from quillback_protocol.jsonrpc import AUTH_REQUIRED, INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, RpcError
 
 ERROR_LENGTH = 2_000
@@ -52,6 +52,9 @@ async def _show(connection: Connection, session: Session, pipe: EventPipe) -> Tu
             case SettingsChanged():
                 options = acp.ConfigOptionUpdate(config_options(connection, session))
                 await connection.show(session_id, [acp.CurrentModeUpdate(session.record.mode.value), options])
+            case HistoryReplaced(hidden_through=hidden, summary_id=summary) if connection.history_replaced:
+                told = HistoryReplacedNotification(session_id, hidden, summary)
+                connection.peer.notify(HISTORY_REPLACED, told)
             case UsageChanged():
                 connection.advertising.at_a_break(session)
             case _:

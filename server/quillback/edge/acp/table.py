@@ -19,9 +19,10 @@ from quillback.edge.acp import (
     resume,
     set_config_option,
     set_mode,
+    steer,
 )
 from quillback.edge.connection import Connection
-from quillback_protocol.extensions import AUDIT, FRONTEND_PROGRESS, MCP_MESSAGE, SET_FRONTEND_TOOLS
+from quillback_protocol.extensions import AUDIT, FRONTEND_PROGRESS, MCP_MESSAGE, SET_FRONTEND_TOOLS, STEER
 
 REQUESTS: Mapping[str, Callable[[Connection, Any], Awaitable[object]]] = {
     "initialize": initialize.handle,
@@ -36,6 +37,7 @@ REQUESTS: Mapping[str, Callable[[Connection, Any], Awaitable[object]]] = {
     "session/set_config_option": set_config_option.handle,
     "session/prompt": prompt.handle,
     AUDIT: audit.handle,
+    STEER: steer.handle,
 }
 
 NOTIFICATIONS: Mapping[str, Callable[[Connection, Any], Awaitable[None]]] = {
