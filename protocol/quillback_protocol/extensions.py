@@ -9,18 +9,21 @@ from attrs import field, frozen
 
 from quillback_protocol.acp.base import LENIENT, STRICT, Base, JsonObject
 from quillback_protocol.acp.content import ContentBlock
+from quillback_protocol.acp.session import ForkSessionRequest, ForkSessionResponse
 from quillback_protocol.acp.tool_call import ToolCallLocation
 from quillback_protocol.converter import WireError, get_converter, unstructure
 from quillback_protocol.methods import Direction, Kind, Method, agent_request, client_request, notification
 
 META_KEY = "quillback.dev"
 STEER = "_quillback/session/steer"
+UNDO = "_quillback/session/undo"
 AUDIT = "_quillback/audit"
 FRONTEND_CALL = "_quillback/tool/call"
 FRONTEND_PROGRESS = "_quillback/tool/progress"
 SET_FRONTEND_TOOLS = "_quillback/frontend_tools/set"
 HISTORY_REPLACED = "_quillback/session/history_replaced"
 MCP_MESSAGE = "mcp/message"
+FORK = "session/fork"
 
 
 @frozen
@@ -34,6 +37,33 @@ class SteerRequest(Base):
 @frozen
 class SteerResponse(Base):
     message_id: str
+
+
+@frozen
+class UndoRequest(Base):
+    """Puts back what the latest turn that is not undone yet changed in files. Refused while a turn runs."""
+
+    session_id: str
+
+
+@frozen
+class LeftAlone(Base):
+    """A file that an undo did not put back, and why."""
+
+    path: str
+    reason: str
+
+
+@frozen
+class UndoResponse(Base):
+    """What came of it, with absolute paths; `text` says the same for the user. `message_id` is that of the turn's
+    prompt, left out where there was nothing to undo."""
+
+    text: str
+    restored: tuple[str, ...] = field(default=(), metadata={"written": True})
+    removed: tuple[str, ...] = field(default=(), metadata={"written": True})
+    kept: tuple[LeftAlone, ...] = field(default=(), metadata={"written": True})
+    message_id: str | None = None
 
 
 @frozen
@@ -157,6 +187,8 @@ EXTENSION_METHODS: dict[str, Method] = {
     method.name: method
     for method in (
         agent_request(STEER, SteerRequest, SteerResponse),
+        agent_request(UNDO, UndoRequest, UndoResponse),
+        agent_request(FORK, ForkSessionRequest, ForkSessionResponse),
         agent_request(AUDIT, AuditRequest, AuditResponse),
         notification(HISTORY_REPLACED, Direction.TO_CLIENT, HistoryReplacedNotification),
         client_request(FRONTEND_CALL, FrontendCallRequest, FrontendCallResponse),
@@ -173,13 +205,14 @@ class ClientDeclaration:
 
     `message_ids`: it tells messages apart by id, so nothing needs to be put between them on the wire.
     `mcp_over_acp`: it may hand over MCP servers of type `acp`. `history_replaced`: it wants the notification of that
-    name. `frontend_tools` are the tools it runs itself, raw.
+    name. `session_fork`: it knows that sessions can be forked. `frontend_tools` are the tools it runs itself, raw.
     """
 
     message_ids: bool = False
     history_replaced: bool = False
     frontend_tools: tuple[JsonObject, ...] = ()
     mcp_over_acp: bool = False
+    session_fork: bool = False
 
 
 @frozen
@@ -222,3 +255,10 @@ def client_declaration(meta: JsonObject | None) -> ClientDeclaration:
         return get_converter().structure(raw, ClientDeclaration)
     except WireError:
         return ClientDeclaration()
+
+
+def fork_at(meta: JsonObject | None) -> str:
+    """The id of the message up to which session/fork copies, in the request's `_meta`; empty for all of them."""
+    ours = (meta or {}).get(META_KEY)
+    found = ours.get("messageId") if isinstance(ours, dict) else None
+    return found if isinstance(found, str) else ""

@@ -51,6 +51,7 @@ from quillback.session.services import CommandsRequest, Policy, Services
 from quillback.session.side import SmallModel
 from quillback.session.system_prompt import system_prompt
 from quillback.session.title import title_writer
+from quillback.skills.context_files import context
 from quillback.store.health import Health, examine
 from quillback.store.sqlite import SqliteStore
 from quillback.toolboxes import Toolboxes, sandbox_of
@@ -73,6 +74,8 @@ SAVE_SECONDS = 1.0
 """How long an answer to a prompt waits for another process to let go of the database, when the end has begun."""
 MODELS_SECONDS = 0.5
 LOG_SECONDS = 0.3
+SYSTEMS = 200
+"""Sessions whose system prompt is kept."""
 DOCTOR_SECONDS = 1.0
 NO_START = "Quillback could not start because of an internal error; its standard error says more"
 log = logging.getLogger(__name__)
@@ -94,6 +97,7 @@ class App:
         small = SmallModel(self._small_model, self.models.provider)
         self._inspectors = inspectors_of(settings, small)
         self._third_party = ThirdParty()
+        self._systems: dict[str, str] = {}
         self._user_hooks = UserFile(settings.user_hooks)
         self._run_command = CommandRunner(settings.secret_env)
         self.services = Services(
@@ -101,7 +105,7 @@ class App:
             model=self.models.get,
             provider=self.models.provider,
             toolbox=Toolboxes(settings).open,
-            system=system_prompt,
+            system=self._system,
             inspect=self._inspect,
             rule=narrowest,
             new_id=IdSource(),
@@ -135,6 +139,16 @@ class App:
         """A script has no small one beside it: it answers itself."""
         scripted = self.models.default.startswith(SCRIPTED)
         return self.models.get(self.models.default if scripted else self.settings.small_model)
+
+    def _system(self, record: SessionRecord) -> str:
+        """It stays as it was when the session was opened, so that the prompt cache holds."""
+        if record.id not in self._systems:
+            if len(self._systems) >= SYSTEMS:
+                del self._systems[next(iter(self._systems))]
+            roots = [Path(root) for root in record.roots]
+            text = context(self.settings.config_file.parent, roots, lambda problem: log.warning("%s", problem))
+            self._systems[record.id] = "\n".join(filter(None, (system_prompt(record), text)))
+        return self._systems[record.id]
 
     def _model_names(self) -> list[str]:
         return [name for name, _ in self.models.choices()]
@@ -191,6 +205,7 @@ class App:
     def _opened(self, record: SessionRecord) -> None:
         self.models.warm_up(record.model)
         self._third_party.start()
+        self._systems.pop(record.id, None)
 
 
 # ---------------------------------------------------------------- for the command line

@@ -77,7 +77,8 @@ class LogLevel(StrEnum):
 
 @frozen(kw_only=True)
 class Settings:
-    """Everything that is configured. Durations are seconds, `max_cost` and `grind_cost` are US dollars, `context_window` tokens.
+    """Everything that is configured. Durations are seconds, `max_cost` and `grind_cost` US dollars, `context_window`
+    is tokens.
 
     An empty `model` means the catalog's default. `models` holds the tables `[models."ID"]` as they stand in the
     file, for the catalog to read. `secret_env` are variables that commands do not get, besides keys of model services.
@@ -132,6 +133,11 @@ class Settings:
     def adversary(self) -> Path:
         """Where the rules of the adversary inspector are, if there are any."""
         return self.config_file.parent / "adversary.md"
+
+    @property
+    def skills(self) -> Path:
+        """Where the user's own skills are."""
+        return self.config_file.parent / "skills"
 
     @property
     def recipes(self) -> Path:

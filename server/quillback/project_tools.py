@@ -115,6 +115,7 @@ def effects(settings: ProjectSettings) -> list[str]:
     lines += [f"{verb}: {', '.join(rules)}" for rules, verb in lists if rules]
     lines += [f"add slash commands: {', '.join(settings.commands)}"] if settings.commands else []
     lines += [f"add recipes, which run commands: {', '.join(settings.recipes)}"] if settings.recipes else []
+    lines += [f"offer the model the skills: {', '.join(settings.skills)}"] if settings.skills else []
     lines += [
         f"run at {hook.point.value}{f' ({hook.matcher})' if hook.matcher else ''}: {hook.command}"
         for hook in settings.hooks

@@ -1,6 +1,6 @@
 """Composes the tools of each session: its own, those of MCP servers from three places, and those of the editor."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -13,6 +13,8 @@ from quillback.project_tools import ProjectTools, advice
 from quillback.session.services import ToolboxRequest
 from quillback.session.subagent_parts import LentTools
 from quillback.session.toolbox import CombinedToolbox
+from quillback.skills.catalog import Skill, joined, project_skills, user_skills
+from quillback.skills.tool import SkillBox
 from quillback.tools.context import ToolContext
 from quillback.tools.frontend import WithFrontendTools
 from quillback.tools.registry import build_toolbox
@@ -48,7 +50,7 @@ class Toolboxes:
             lent = CombinedToolbox((build_toolbox(context), LentTools(request.lender.toolbox)))
             return WithFrontendTools(lent, context, request.message_of)
         project = self._trust.look(request.cwd)
-        boxes: list[Toolbox] = [build_toolbox(context)]
+        boxes: list[Toolbox] = [build_toolbox(context), SkillBox(self._skills(project, request))]
         named = _first_of_each_name([*request.servers, *settings.mcp_servers, *project.settings.mcp_servers])
         if named:
             boxes.append(_started(named, context, request, boxes))
@@ -60,8 +62,12 @@ class Toolboxes:
                 return _started([s for s in servers if s.name not in known], context, request, boxes)
 
             boxes.append(ProjectTools(project, self._trust, request, start))
-        whole = CombinedToolbox(boxes) if len(boxes) > 1 else boxes[0]
+        whole = CombinedToolbox(boxes)
         return WithFrontendTools(whole, context, request.message_of)
+
+    def _skills(self, project: Project, request: ToolboxRequest) -> Mapping[str, Skill]:
+        own = user_skills(self._settings.skills, request.notice)
+        return joined(own, project_skills(Path(project.root), project.settings.skills, request.notice))
 
     def _tell(self, project: Project, request: ToolboxRequest) -> None:
         """Say what was left out and why, where the user is not asked about it."""

@@ -16,6 +16,7 @@ from quillback.core.mcp_server import McpServer
 from quillback.core.ports import Rule, RuleEffect
 from quillback.core.rules import parse_pattern
 from quillback.hooks.files import Hook, only_hooks, read_hooks
+from quillback.skills.catalog import PROJECT_FOLDERS as SKILLS
 
 CONFIG = ".quillback/config.toml"
 SERVERS = ".mcp.json"
@@ -30,6 +31,7 @@ CLAUDE_PROGRAMS = ".claude/hooks"
 """Counts where those files have hooks."""
 
 RECIPES = ".quillback/recipes"
+SKILL = "SKILL.md"
 
 FILES_LIMIT = 200
 BYTES_LIMIT = 4 * 1024 * 1024
@@ -40,7 +42,8 @@ _LISTS = ("allow", "deny", "ask")
 class ProjectSettings:
     """What a project asks for. The lists are rules in the language of `core.rules`, `hooks` are in the order in which
     they count.
-    `commands` has the Markdown files of slash commands by their paths below the project, `recipes` the recipes.
+    `commands` has the Markdown files of slash commands by their paths below the project, `recipes` the recipes,
+    `skills` the SKILL.md of each skill.
 
     `problems` are sentences for the user.
     """
@@ -52,6 +55,7 @@ class ProjectSettings:
     hooks: tuple[Hook, ...] = ()
     commands: Mapping[str, bytes] = field(factory=dict)
     recipes: Mapping[str, bytes] = field(factory=dict)
+    skills: Mapping[str, bytes] = field(factory=dict)
     problems: tuple[str, ...] = ()
 
     @property
@@ -64,7 +68,7 @@ class ProjectSettings:
     def empty(self) -> bool:
         """Whether nothing is asked for."""
         rules = self.allow or self.deny or self.ask
-        return not (rules or self.mcp_servers or self.hooks or self.commands or self.recipes)
+        return not (rules or self.mcp_servers or self.hooks or self.commands or self.recipes or self.skills)
 
 
 @frozen
@@ -106,8 +110,9 @@ def _contents(root: Path, without: frozenset[Path]) -> dict[str, bytes]:
             *_below(root, HOOK_PROGRAMS),
             *_below(root, COMMANDS[0], ".md"),
             *_below(root, RECIPES, ".yaml", ".yml"),
+            *_below(root, SKILLS[0], f"/{SKILL}"),
         ]
-    names += _below(root, COMMANDS[1], ".md")
+    names += [*_below(root, COMMANDS[1], ".md"), *_below(root, SKILLS[1], f"/{SKILL}")]
     contents: dict[str, bytes] = {}
     _add(root, names, contents)
     _add(root, CLAUDE, contents)
@@ -135,7 +140,8 @@ def _below(root: Path, directory: str, *endings: str) -> list[str]:
     """
     names: list[str] = []
     for place, directories, files in os.walk(root / directory):
-        names += [Path(place, name).relative_to(root).as_posix() for name in files if name.endswith(endings or "")]
+        paths = [Path(place, name).relative_to(root).as_posix() for name in files]
+        names += [path for path in paths if path.endswith(endings or "")]
         if link := next((d for d in directories if Path(place, d).is_symlink()), ""):
             raise _Unfit(f"{Path(place, link).relative_to(root)} is a link to a directory")
         if len(names) > FILES_LIMIT:
@@ -186,6 +192,7 @@ def _settings(contents: Mapping[str, bytes]) -> ProjectSettings:
         hooks=tuple(hook for one in found for hook in one.hooks),
         commands={name: data for name, data in contents.items() if name.startswith(COMMANDS)},
         recipes={name: data for name, data in contents.items() if name.startswith(RECIPES)},
+        skills={name: data for name, data in contents.items() if name.startswith(SKILLS)},
         problems=tuple(problems),
     )
 

@@ -157,13 +157,12 @@ def test_wrong_files_are_exit_code_2(shell, recipe):
 
 def test_model_and_mode_are_the_recipes_unless_the_command_line_says_otherwise(shell, recipe):
     shell.script("text: x")
+    mine = f"scripted:{shell.place / 'model.script'}"
     name = recipe("prompt: x\nmode: auto\nmodel: scripted:echo")
     (session,) = events(shell("run", "--json", "--recipe", name), "session")
     assert (session["mode"], session["model"]) == ("auto", "scripted:echo")
-    (session,) = events(
-        shell("run", "--json", "--recipe", name, "--mode", "chat", "--model", "scripted:slow"), "session"
-    )
-    assert (session["mode"], session["model"]) == ("chat", "scripted:slow")
+    (session,) = events(shell("run", "--json", "--recipe", name, "--mode", "chat", "--model", mine), "session")
+    assert (session["mode"], session["model"]) == ("chat", mine)
 
 
 def test_limits_are_only_ever_tightened(shell, recipe):

@@ -182,6 +182,29 @@ async def test_a_projects_files_count_only_as_they_were_trusted(tmp_path, fake: 
         assert "ship" not in lists(a, session)[-1]
 
 
+async def test_a_projects_command_asks_for_trust_where_the_user_can_be_asked(tmp_path, fake: FakeModel):
+    fake.script("a", Reply(Say("deployed")))
+    folder = tmp_path / "workspace" / ".quillback" / "commands"
+    folder.mkdir(parents=True)
+    (folder / "ship.md").write_text("[[a]] Ship it.")
+    asked = []
+
+    async def agree(params):
+        asked.append(params)
+        field, about = next(iter(params["requestedSchema"]["properties"].items()))
+        choices = about.get("enum") or [choice["const"] for choice in about["oneOf"]]
+        return {"action": "accept", "content": {field: choices[0]}}
+
+    async with agent(tmp_path, fake.base_url, capabilities={"elicitation": {"form": {}}}) as a:
+        a.client.on_request("elicitation/create", agree)
+        session = await a.session()
+        assert "ship" not in await listed(a, session)
+        assert (await a.client.prompt(session, "/ship")).text == "deployed"
+        await listed(a, session, "ship")
+    assert len(asked) == 1
+    assert "add slash commands: .quillback/commands/ship.md" in asked[0]["message"]
+
+
 async def test_an_mcp_prompt_arrives_between_turns_and_is_run(tmp_path, fake: FakeModel):
     fake.script("files", Reply(Say("reviewed")))
     async with agent(tmp_path, fake.base_url) as a:

@@ -8,8 +8,13 @@ import pytest
 
 from support.agent import Agent, agent, calls, result_of, scripted, texts
 from support.cli import Shell
+from support.fake_model import FakeModel, Reply, Say, Use
 from support.hooks import decide, hook_file, say
+from support.mcp_setup import stdio
+from support.play import play
 from support.processes import running, until
+from support.requests import last_request, result_text
+from support.requests import results as results_in
 
 pytestmark = pytest.mark.anyio
 
@@ -167,3 +172,31 @@ async def test_no_hook_outlives_its_end(tmp_path, how):
         else:
             await a.client.close()
         assert await until(lambda: not running(f"sleep {mark}"), 5)
+
+
+async def test_tools_of_mcp_servers_have_hooks_under_the_names_of_such_files(tmp_path, fake: FakeModel):
+    files = stdio(tmp_path, "files")
+    user_hooks(
+        tmp_path,
+        PreToolUse=[("mcp__files__.*", "cat > told"), ("mcp__other__.*", "exit 2")],
+        PostToolUse=[("mcp__files__echo", say(decision="block", reason="too loud"))],
+    )
+    async with agent(tmp_path, fake.base_url, env={"QUILLBACK_MODE": "auto"}) as a:
+        session = await a.session(mcpServers=[files.setup])
+        (found,) = await play(a, fake, session, Use("files_echo", {"q": "hi"}))
+        assert "hi" in result_text(found)
+        assert result_text(found).endswith("A hook objects: too loud")
+        told = json.loads((a.workspace / "told").read_text())
+        assert (told["tool_name"], told["tool_input"]) == ("mcp__files__echo", {"q": "hi"})
+
+
+async def test_tools_of_subagents_have_hooks_too(tmp_path, fake: FakeModel):
+    user_hooks(tmp_path, PreToolUse=[("shell", say(decision="block", reason="no shell"))])
+    fake.script("boss", Reply(Use("subagent", {"task": "[[kid]] look into it"})), Reply(Say("done")))
+    use = Use("shell", {"command": "touch made"})
+    fake.script("kid", Reply(use), Reply(Say("I could not.")))
+    async with agent(tmp_path, fake.base_url, env={"QUILLBACK_MODE": "auto"}) as a:
+        turn = await a.client.prompt(await a.session(), "[[boss]] go")
+        assert turn.text == "done"
+        assert result_text(results_in(last_request(fake, "kid"))[use.id]) == "not run: a hook said no: no shell"
+        assert list(a.workspace.iterdir()) == []

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from quillback_protocol.outgoing import ConnectionClosedError
 from support.agent import Agent, agent, scripted
 from support.cli import Shell
 from support.processes import running, until
@@ -107,9 +108,11 @@ async def test_a_kill_while_checks_run_leaves_a_session_that_goes_on(tmp_path):
     put(own(tmp_path), "wait.yaml", "prompt: Do it.\nchecks: ['touch begun; sleep 63.64']")
     async with agent(tmp_path, env=scripted(tmp_path, "text: Done."), polite=False) as a:
         session = await a.session()
-        await a.client.start_prompt(session, "/wait")
+        turn = await a.client.start_prompt(session, "/wait")
         assert await until((a.workspace / "begun").exists, 10)
         a.kill()
+        with pytest.raises(ConnectionClosedError):
+            await turn.finished()
         assert await until(lambda: not running("sleep 63.64"), 10), "a check outlives nobody"
     async with agent(tmp_path, env=scripted(tmp_path, "text: Still here.")) as a:
         await a.client.load_session(session, a.workspace)
@@ -126,7 +129,6 @@ async def test_a_projects_recipe_counts_only_while_it_is_trusted_as_it_is(tmp_pa
     put(folder, "theirs.yaml", "prompt: Do theirs.\nchecks: ['touch checked']\nmode: auto\nmodel: scripted:slow")
     (tmp_path / "home").mkdir()
     shell = Shell(tmp_path)
-    env = scripted(tmp_path, 'expect: Do theirs.\ncall: shell {"command": "true"}\n---\ntext: Done.')
     async with agent(tmp_path, env=scripted(tmp_path, "text: ${prompt}")) as a:
         session = await a.session()
         assert await advertised(a, session, "theirs") is None

@@ -13,7 +13,6 @@ from quillback.core.undo import Left
 from quillback.session.undo import GIVEN_UP, ONLY_OWN, undo_turn
 from quillback.tools.restore import CHANGED, ELSEWHERE, GONE, TOO_LARGE, UNSAVED, Restorer
 from support.stores import start
-from support.stores import start
 from support.undoing import Turns, turns
 
 pytestmark = pytest.mark.anyio

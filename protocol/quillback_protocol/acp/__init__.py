@@ -95,6 +95,8 @@ from quillback_protocol.acp.session import CloseSessionRequest as CloseSessionRe
 from quillback_protocol.acp.session import CloseSessionResponse as CloseSessionResponse
 from quillback_protocol.acp.session import DeleteSessionRequest as DeleteSessionRequest
 from quillback_protocol.acp.session import DeleteSessionResponse as DeleteSessionResponse
+from quillback_protocol.acp.session import ForkSessionRequest as ForkSessionRequest
+from quillback_protocol.acp.session import ForkSessionResponse as ForkSessionResponse
 from quillback_protocol.acp.session import ListSessionsRequest as ListSessionsRequest
 from quillback_protocol.acp.session import ListSessionsResponse as ListSessionsResponse
 from quillback_protocol.acp.session import LoadSessionRequest as LoadSessionRequest

@@ -72,11 +72,14 @@ class McpCapabilities(Base):
 
 @frozen
 class SessionCapabilities(Base):
+    """`fork` is unstable."""
+
     list: Marker | None = None
     delete: Marker | None = None
     additional_directories: Marker | None = None
     resume: Marker | None = None
     close: Marker | None = None
+    fork: Marker | None = None
 
 
 @frozen

@@ -57,6 +57,25 @@ class ResumeSessionResponse(Base):
 
 
 @frozen
+class ForkSessionRequest(Base):
+    """Unstable. `session_id` is the session to copy; `additional_directories` is the complete list of the new one."""
+
+    session_id: str
+    cwd: str
+    mcp_servers: tuple[McpServer, ...] = field(default=(), metadata=STRICT)
+    additional_directories: tuple[str, ...] = field(default=(), metadata=STRICT)
+
+
+@frozen
+class ForkSessionResponse(Base):
+    """Unstable. `session_id` is the new session."""
+
+    session_id: str
+    modes: SessionModeState | None = None
+    config_options: tuple[SessionConfigOption, ...] | None = None
+
+
+@frozen
 class ListSessionsRequest(Base):
     """`cwd` filters; `cursor` is the `next_cursor` of the page before."""
 

@@ -12,7 +12,6 @@ from quillback.core.reply import shows_something
 from quillback.core.request import part_bytes, request_bytes
 from quillback.core.usage import cost, estimate
 
-
 BELIEVABLE = 10**12
 """Tokens; a count of more is no count."""
 

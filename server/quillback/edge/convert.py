@@ -118,9 +118,10 @@ class View:
         self._compaction = compaction
         self._separate = separate
         self._last: tuple[type, str] | None = None
+        self._prompted = False
 
     def live(self, event: Event) -> list[acp.SessionUpdate]:
-        """What the client is told of an event; the user's own prompt is not echoed."""
+        """What the client is told of an event of one turn; the prompt is not echoed, what the user adds to it is."""
         match event:
             case PartGrew(growth=Growth.INPUT):
                 return []
@@ -137,7 +138,9 @@ class View:
             case MessageDropped(calls=calls):
                 return [self._other(_call_failed(c, "given up: the model's reply was cut off")) for c in calls]
             case MessageAdded(message=message):
-                return [] if message.role is Role.USER else self.replay(message)
+                echo = message.role is Role.USER and message.visible_to_user and not self._prompted
+                self._prompted = self._prompted or echo
+                return [] if echo else self.replay(message)
             case UsageChanged(used=used, size=size, cost=cost):
                 return [acp.UsageUpdate(used, size, acp.Cost(round(cost, 6), "USD"))]
             case Retitled(title=title):

@@ -17,6 +17,7 @@ META_KEY = "quillback.dev"
 METHODS = (
     "_quillback/audit",
     "_quillback/session/steer",
+    "_quillback/session/undo",
     "_quillback/session/history_replaced",
     "_quillback/frontend_tools/set",
     "_quillback/tool/progress",
@@ -49,8 +50,15 @@ def initialize_result(params: Mapping[str, object]) -> Json:
         "agentCapabilities": {
             "loadSession": True,
             "promptCapabilities": {"image": True, "audio": False, "embeddedContext": True},
-            "mcpCapabilities": {"http": True, "sse": False, **_unstable(params.get("clientCapabilities"))},
-            "sessionCapabilities": {"list": {}, "delete": {}, "additionalDirectories": {}, "resume": {}, "close": {}},
+            "mcpCapabilities": {
+                "http": True,
+                "sse": False,
+                **({"acp": True} if _declared(params, "mcpOverAcp") else {}),
+            },
+            "sessionCapabilities": {
+                **{"list": {}, "delete": {}, "additionalDirectories": {}, "resume": {}, "close": {}},
+                **({"fork": {}} if _declared(params, "sessionFork") else {}),
+            },
             "_meta": {META_KEY: {"version": __version__, "methods": list(METHODS)}},
         },
         "agentInfo": {"name": "quillback", "title": "Quillback", "version": __version__},
@@ -58,11 +66,12 @@ def initialize_result(params: Mapping[str, object]) -> Json:
     }
 
 
-def _unstable(capabilities: object) -> Json:
-    """Servers inside the client, for clients that declare to have some."""
+def _declared(params: Mapping[str, object], name: str) -> bool:
+    """Whether the client knows this unstable part of the protocol; others may not take the sight of it."""
+    capabilities = params.get("clientCapabilities")
     meta = capabilities.get("_meta") if isinstance(capabilities, dict) else None
     ours = meta.get(META_KEY) if isinstance(meta, dict) else None
-    return {"acp": True} if isinstance(ours, dict) and ours.get("mcpOverAcp") is True else {}
+    return isinstance(ours, dict) and ours.get(name) is True
 
 
 def auth_methods(capabilities: object) -> list[Json]:

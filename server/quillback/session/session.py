@@ -165,6 +165,7 @@ class Session:
         message = self._user_message((*parts, *map(Text, answer.context)))
         self._services.store.put(message)
         driver.feed(Steered(message))
+        await self._services.store.flush()
         return message.id
 
     def cancel(self) -> None:

@@ -89,10 +89,11 @@ class SubagentsOf:
                         yield ToolProgress(view.shown())
                 await asyncio.shield(self._aside(self._end(child, watching)))
                 outcome = self._outcome(child, watching.result(), view, hooks)
+                yield outcome
             finally:
+                self._spent.pop(child.record.id, None)  # from here on the parent's turn counts it
                 if outcome is None:
                     await asyncio.shield(self._aside(self._end(child, watching, charge=True)))
-        yield outcome
 
     # ------------------------------------------------------------ begin
 
@@ -219,7 +220,6 @@ class SubagentsOf:
         finally:
             record, parent = child.record, self._session.record
             self._running.pop(record.id, None)
-            self._spent.pop(record.id, None)
             if charge and record.cost:
                 self._session.change(evolve(parent, cost=parent.cost + record.cost))
 

@@ -41,7 +41,7 @@ async def replace_file(target: Target, data: bytes, before: State, mode: int | N
     with no await after the last check, so a cancel comes either before it, and nothing has changed, or after the whole
     of it.
     """
-    staged = await in_thread(lambda stop: _stage(target, data, before.stat, mode, stop), _Staged.discard)
+    staged = await in_thread(lambda stop: _stage(target, data, before.stat, stop, mode), _Staged.discard)
     try:
         require_still(target, staged.directory)
         if not unchanged(before, staged.directory, staged.name):
@@ -85,7 +85,7 @@ async def remove_file(target: Target, before: State) -> None:
 
 
 def _stage(
-    target: Target, data: bytes, status: os.stat_result | None, mode: int | None, stop: threading.Event
+    target: Target, data: bytes, status: os.stat_result | None, stop: threading.Event, mode: int | None = None
 ) -> _Staged:
     place = Path(target.real)
     check(stop)
@@ -96,7 +96,7 @@ def _stage(
     temporary = f".{place.name[:40]}.quillback-{os.getpid()}-{secrets.token_hex(4)}.tmp"
     try:
         _sweep(directory)
-        _write(directory, temporary, data, status, mode, place.name, stop)
+        _write(directory, temporary, data, status, place.name, stop, mode)
     except BaseException as error:
         _remove(directory, temporary)
         os.close(directory)
@@ -117,9 +117,9 @@ def _write(
     name: str,
     data: bytes,
     status: os.stat_result | None,
-    mode: int | None,
     place: str,
     stop: threading.Event,
+    mode: int | None = None,
 ) -> None:
     first = 0o666 if status is None else 0o600
     handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, first, dir_fd=directory)
@@ -155,6 +155,15 @@ def _copy_attributes(directory: int, place: str, handle: int) -> None:
                 os.setxattr(handle, name, os.getxattr(old, name))
     finally:
         os.close(old)
+
+
+def sweep(directory: Path) -> None:
+    """Remove what killed writers left in a directory. Raises OSError."""
+    handle = open_directory(str(directory))
+    try:
+        _sweep(handle)
+    finally:
+        os.close(handle)
 
 
 def _sweep(directory: int) -> None:

@@ -10,7 +10,7 @@ from attrs import frozen
 
 from quillback.core.ports import Editor, SessionRecord, ToolError
 from quillback.core.undo import KEPT_BYTES, NO_FILE, Fate, Left, Original, Removed, Restored, Untouched
-from quillback.tools.atomic import remove_file, replace_file, require_writable
+from quillback.tools.atomic import remove_file, replace_file, require_writable, sweep
 from quillback.tools.context import ToolContext
 from quillback.tools.files import State, look
 from quillback.tools.paths import Target, label
@@ -51,6 +51,7 @@ class Restorer:
         state = await look(self.context, target)
         verdict = _verdict(original, state)
         if not isinstance(verdict, Restored | Removed) or state.disk_digest == original.before:
+            _remove_directories(target.real, original.made)  # a write that was cut off may have made them
             return verdict
         require_writable(target, state.stat)
         match verdict:
@@ -84,6 +85,7 @@ def _remove_directories(path: str, made: str) -> None:
     """The directories that were made for the file, as far as nothing else is in them."""
     with suppress(OSError):
         for directory in _below(path, made):
+            sweep(directory)
             directory.rmdir()
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from quillback.core.ports import ToolError
 from quillback.tools.threads import in_thread
 
-PROTECTED = (".git/hooks", ".git/config", ".quillback", ".vscode", ".mcp.json")
+PROTECTED = (".git/hooks", ".git/config", ".quillback", ".claude", ".vscode", ".mcp.json")
 """Read-only inside the roots: what runs later, outside of any sandbox, because it is there."""
 
 _PROBE_SECONDS = 5.0

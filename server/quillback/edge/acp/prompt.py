@@ -9,7 +9,13 @@ from quillback.edge.convert import prompt_parts
 from quillback.session.pipe import EventPipe
 from quillback.session.session import BusyError, ClosedError, Session
 from quillback_protocol import acp
-from quillback_protocol.extensions import HISTORY_REPLACED, HistoryReplacedNotification, PromptResult, TurnUsage, to_meta
+from quillback_protocol.extensions import (
+    HISTORY_REPLACED,
+    HistoryReplacedNotification,
+    PromptResult,
+    TurnUsage,
+    to_meta,
+)
 from quillback_protocol.jsonrpc import AUTH_REQUIRED, INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, RpcError
 
 ERROR_LENGTH = 2_000

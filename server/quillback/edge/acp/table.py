@@ -9,6 +9,7 @@ from quillback.edge.acp import (
     cancel,
     close,
     delete,
+    fork,
     frontend_tools,
     initialize,
     list_sessions,
@@ -20,9 +21,18 @@ from quillback.edge.acp import (
     set_config_option,
     set_mode,
     steer,
+    undo,
 )
 from quillback.edge.connection import Connection
-from quillback_protocol.extensions import AUDIT, FRONTEND_PROGRESS, MCP_MESSAGE, SET_FRONTEND_TOOLS, STEER
+from quillback_protocol.extensions import (
+    AUDIT,
+    FORK,
+    FRONTEND_PROGRESS,
+    MCP_MESSAGE,
+    SET_FRONTEND_TOOLS,
+    STEER,
+    UNDO,
+)
 
 REQUESTS: Mapping[str, Callable[[Connection, Any], Awaitable[object]]] = {
     "initialize": initialize.handle,
@@ -38,6 +48,8 @@ REQUESTS: Mapping[str, Callable[[Connection, Any], Awaitable[object]]] = {
     "session/prompt": prompt.handle,
     AUDIT: audit.handle,
     STEER: steer.handle,
+    UNDO: undo.handle,
+    FORK: fork.handle,
 }
 
 NOTIFICATIONS: Mapping[str, Callable[[Connection, Any], Awaitable[None]]] = {

@@ -1,0 +1,1 @@
+"""Small text files that people write for the agent: read without being held up, and taken apart."""
