@@ -17,6 +17,7 @@ from quillback.providers.anthropic import AnthropicProvider
 from quillback.providers.catalog import CATALOG_DATE, Catalog, CatalogError
 from quillback.providers.script_format import ScriptError
 from quillback.providers.scripted import BUILT_IN, ScriptedProvider, load_script
+from quillback.providers.text_tools import TextTools
 
 DEFAULT_MODEL = "claude-sonnet-5-5"
 SCRIPTED = "scripted:"
@@ -117,7 +118,8 @@ class Models:
         key = model.id if model.provider == "scripted" else model.provider
         if key not in self._providers:
             self._providers[key] = self._make(model)
-        return self._providers[key]
+        provider = self._providers[key]
+        return TextTools(provider) if model.text_tools else provider
 
     def warm_up(self, model_id: str) -> None:
         """Import what the first request of a model needs, in a thread of its own."""
@@ -125,6 +127,8 @@ class Models:
         if model.provider == "scripted":
             return
         provider = self.provider(model)
+        if isinstance(provider, TextTools):
+            provider = provider.inner
         if isinstance(provider, KeyedProvider):
             threading.Thread(target=provider.warm_up, name="warm up", daemon=True).start()
 

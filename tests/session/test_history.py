@@ -5,6 +5,7 @@ from attrs import evolve
 
 from quillback.core.assemble import CUT
 from quillback.core.calls import error_result
+from quillback.core.facts import last_plan
 from quillback.core.message import (
     FileSeen,
     Message,
@@ -17,7 +18,6 @@ from quillback.core.message import (
     Usage,
 )
 from quillback.core.repair import INTERRUPTED
-from quillback.core.facts import last_plan
 from quillback.session.history import context_used, known_files, recovered
 from support.replies import Ids
 

@@ -5,9 +5,9 @@ import asyncio
 import pytest
 
 from quillback.core.event import MessageAdded, ToolProgressed, ToolStarted
+from quillback.core.facts import last_plan
 from quillback.core.message import FileSeen, Location, PlanEntry, Text, ToolKind, ToolResult
 from quillback.core.ports import ToolError, ToolOutcome
-from quillback.core.facts import last_plan
 from quillback.session.history import known_files
 from support.fakes import FakeTool, Gate, outcome, progress, until
 from support.replies import call, reply, say, spec

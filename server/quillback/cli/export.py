@@ -1,10 +1,11 @@
-"""A session as a file for people or programs: Markdown or JSON, without the secrets that it may hold."""
+"""A session as a file for people or programs: Markdown, JSON or HTML, without the secrets that it may hold."""
 
 import json
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from html import escape
 
 from quillback.cli.clean import clean, one_line
 from quillback.cli.diffs import diff_lines
@@ -54,9 +55,17 @@ def as_markdown(record: SessionRecord, messages: Sequence[Message]) -> str:
     return "\n\n".join(blocks) + "\n"
 
 
+def as_html(record: SessionRecord, messages: Sequence[Message]) -> str:
+    """See `export_html`; its library is not loaded for anything else."""
+    from quillback.cli.export_html import as_html
+
+    return as_html(record, messages)
+
+
 FORMATS: Mapping[str, Callable[[SessionRecord, Sequence[Message]], str]] = {
     "markdown": as_markdown,
     "json": as_json,
+    "html": as_html,
 }
 
 
@@ -66,7 +75,8 @@ def without_secrets(text: str, settings: Settings, environ: Mapping[str, str] = 
     secrets = {settings.anthropic_api_key, settings.anthropic_auth_token, *(environ.get(n, "") for n in names)}
     for secret in sorted(secrets, key=len, reverse=True):
         if len(secret) >= SHORTEST_SECRET:
-            text = text.replace(secret, HIDDEN).replace(json.dumps(secret)[1:-1], HIDDEN)
+            for written in (secret, json.dumps(secret)[1:-1], escape(secret, quote=False).replace('"', "&quot;")):
+                text = text.replace(written, HIDDEN)
     return _KEYS.sub(HIDDEN, text)
 
 

@@ -13,7 +13,7 @@ from quillback.cli.exits import CANCELLED, DONE, FAILED, USAGE, CliError, compla
 
 MODES = ("approve", "smart", "auto", "chat")
 THINKING = ("off", "low", "medium", "high")
-FORMATS = ("markdown", "json")
+FORMATS = ("markdown", "json", "html")
 
 
 class Option(NamedTuple):
@@ -67,6 +67,11 @@ _SESSIONS = {
     "list": Command("the stored sessions, newest first", "sessions_command:list_sessions", _LIST),
     "show": Command("what was said and done in one", "sessions_command:show", (_ID,)),
     "export": Command("write one to a file", "sessions_command:export", _EXPORT),
+    "fork": Command(
+        "copy one, to go on from there another way",
+        "sessions_command:fork",
+        (_ID, _option("--at", metavar="MESSAGE_ID", help="the last message that comes along (default: all of them)")),
+    ),
     "delete": Command(
         "forget one",
         "sessions_command:delete",
@@ -91,10 +96,11 @@ _RULES = {
 }
 COMMANDS = {
     "run": Command("one turn in the terminal", "run_command:run", _RUN),
-    "sessions": Command("list, show, export or delete stored sessions", children=_SESSIONS),
+    "sessions": Command("list, show, export, fork or delete stored sessions", children=_SESSIONS),
     "audit": Command(
         "what was decided about a session's tool calls, by whom and why", "audit_command:audit", (_ID, _JSON)
     ),
+    "undo": Command("put the files back that the latest turn of a session changed", "undo_command:undo", (_ID,)),
     "rules": Command("list or take back stored answers to permission questions", children=_RULES),
     "models": Command("the models there are, with window and price", "models_command:models", (_JSON,)),
     "doctor": Command(

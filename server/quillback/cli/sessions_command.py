@@ -21,6 +21,7 @@ from quillback.cli.surroundings import directory, load, opened, refuse_wrong
 from quillback.config import Settings
 from quillback.core.message import Message, MessageState
 from quillback.core.ports import SessionRecord
+from quillback.session.fork import ForkError, fork_stored
 
 STDOUT = 1
 TITLE = 60
@@ -122,6 +123,24 @@ async def _show(settings: Settings, piece: str) -> int:
     renderer.end()
     await screen.flush()
     return DONE
+
+
+# ---------------------------------------------------------------- fork
+
+
+def fork(options: Namespace) -> int:
+    """Prints the id of the new session."""
+    print(asyncio.run(_fork(load(), options.id, options.at or "")))
+    return DONE
+
+
+async def _fork(settings: Settings, piece: str, through: str) -> str:
+    async with existing(settings) as app:
+        record = await find(app.store, piece)
+        try:
+            return (await fork_stored(app.services, record, await app.store.messages(record.id), through)).id
+        except ForkError as error:
+            raise CliError(f"{error}; `quillback sessions export ID --format json` shows the ids", USAGE) from None
 
 
 # ---------------------------------------------------------------- delete

@@ -32,6 +32,7 @@ class Model:
     """A model of the catalog. `context_window` and `max_output` are tokens; no price means unknown.
 
     `thinking_always` models cannot have thinking turned off; `thinking` is False for models that have none.
+    `text_tools` models have no tool calls of their own and write them as text.
     A prompt of more than `long_prompt` tokens costs `long_price` (0 and None where there is one price only).
     """
 
@@ -44,6 +45,7 @@ class Model:
     thinking: bool = True
     thinking_always: bool = False
     images: bool = True
+    text_tools: bool = False
     long_prompt: int = 0
     long_price: Price | None = None
 

@@ -41,7 +41,7 @@ _PRICES = {
     "cache_write_price": "cache_write",
 }
 _TOKENS = ("context_window", "max_output")
-_FLAGS = ("thinking", "images")
+_FLAGS = ("thinking", "images", "text_tools")
 _TEXTS = ("name", "provider")
 
 

@@ -32,9 +32,11 @@ class Reception:
     commands: Commands
     desk: Desk
 
-    async def receive(self, prompt: Message, *, first: bool, fresh: bool) -> Entry:
-        """A prompt as the user sent it. `first` says that the session has had none since it was opened, `fresh` that it
-        is a new one."""
+    async def receive(self, prompt: Message, given: Entry | None, *, first: bool, fresh: bool) -> Entry:
+        """What `prompt` stands for: `given` where that is known already, and it is no slash command then.
+
+        `first` says that the session has had no prompt since it was opened, `fresh` that it is a new one.
+        """
         if not any(says_something(p) for p in prompt.parts):
             return Entry(prompt, runs=False)
         moments, started = self.moments, HookAnswer()
@@ -44,7 +46,8 @@ class Reception:
         if no := started.halt or answer.halt or answer.blocked:
             say = f"A hook did not let this prompt through: {no}"
             return Entry(evolve(prompt, visible_to_model=False), for_user=say, runs=False)
-        return evolve(await self._command(prompt), before=(*started.context, *answer.context))
+        entry = given or await self._command(prompt)
+        return evolve(entry, before=(*started.context, *answer.context))
 
     async def _command(self, prompt: Message) -> Entry:
         named = parse(_first_text(prompt.parts))

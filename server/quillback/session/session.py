@@ -314,13 +314,14 @@ class Session:
 
     async def _received(self, job: _Job) -> Entry | None:
         """What the prompt stands for; None when it was cancelled before that was known."""
-        prompt = evolve(job.message, state=MessageState.COMPLETE)
+        prompt, given = evolve(job.message, state=MessageState.COMPLETE), None
         if job.aim is not None:
             typed = evolve(prompt, visible_to_model=False) if job.for_model else prompt
-            return Entry(typed, for_model=job.for_model, aim=job.aim)
+            given = Entry(typed, for_model=job.for_model, aim=job.aim)
         reception = Reception(self.moments, self.commands, SessionDesk(self, self._services))
         first, self._first = self._first, False
-        work = self._receiving = asyncio.create_task(reception.receive(prompt, first=first, fresh=self._fresh))
+        received = reception.receive(prompt, given, first=first, fresh=self._fresh)
+        work = self._receiving = asyncio.create_task(received)
         try:
             await asyncio.wait({work})
             return None if work.cancelled() else work.result()
