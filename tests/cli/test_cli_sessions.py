@@ -113,7 +113,7 @@ def test_export_as_json(shell, stored):
     assert kinds == ["text", "thinking", "text", "tool_use", "tool_use", "tool_result", "tool_result", "text"]
 
 
-@pytest.mark.parametrize("kind", ["markdown", "json"])
+@pytest.mark.parametrize("kind", ["markdown", "json", "html"])
 def test_exports_hold_no_secrets(shell, kind):
     secrets = {"ANTHROPIC_API_KEY": 'sk-quote"and-more', "ANTHROPIC_AUTH_TOKEN": "token-of-a-gateway"}
     said = f"{secrets['ANTHROPIC_API_KEY']} {secrets['ANTHROPIC_AUTH_TOKEN']} sk-ant-api03-AAAABBBBCCCCDDDD-x"

@@ -116,8 +116,12 @@ async def undo(argument: str, desk: Desk) -> CommandResult:
 async def fork(argument: str, desk: Desk) -> CommandResult:
     if argument:
         return nothing_behind("fork")
-    new = reports.code(await desk.fork())
-    return Say(f"The new session {new} goes on from here. Open it from your editor's list of sessions.")
+    new = await desk.fork()
+    terminal = reports.code(f"quillback run --session {new}")
+    return Say(
+        f"The new session {reports.code(new)} goes on from here. Open it from your editor's list of sessions, "
+        f"or in a terminal with {terminal}."
+    )
 
 
 # ---------------------------------------------------------------- settings

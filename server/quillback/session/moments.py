@@ -2,10 +2,10 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from attrs import frozen
+from attrs import field, frozen
 
 from quillback.core.hooks import NOTHING, HookAnswer, HookCall, HookPoint, Hooks
 from quillback.core.ports import Mode
@@ -20,6 +20,7 @@ class Moments:
     hooks: Hooks
     mode: Callable[[], Mode]
     note: Callable[[str], None]
+    passing: set[asyncio.Task[None]] = field(factory=set, init=False)
 
     def any(self, point: HookPoint) -> bool:
         return self.hooks.any(point)
@@ -34,10 +35,27 @@ class Moments:
             self.note(text)
         return answer
 
-    async def pass_by(self, point: HookPoint, seconds: float | None, **fields: Any) -> None:  # noqa: ANN401
-        """Fire hooks whose answer changes nothing; they are ended after `seconds`."""
+    def pass_by(self, point: HookPoint, **fields: Any) -> None:  # noqa: ANN401 - any JSON value
+        """Fire hooks whose answer changes nothing; nobody waits for them."""
+        if self.hooks.any(point):
+            task = asyncio.create_task(self._pass(point, fields), name=f"{point} hooks")
+            self.passing.add(task)
+            task.add_done_callback(self.passing.discard)
+
+    async def close(self, seconds: float) -> None:
+        """The hooks that are still under way, and those of the end, have `seconds`."""
+        self.pass_by(HookPoint.SESSION_END, reason="close")
+        if not self.passing:
+            return
+        _, late = await asyncio.wait(set(self.passing), timeout=seconds)
+        for task in late:
+            task.cancel()
+        if late:
+            log.warning("hooks took too long at the end of the session and were ended")
+            await asyncio.wait(late)
+
+    async def _pass(self, point: HookPoint, fields: Mapping[str, Any]) -> None:
         try:
-            async with asyncio.timeout(seconds):
-                await self.fire(point, **fields)
-        except TimeoutError:
-            log.warning("the %s hooks took too long and were ended", point)
+            await self.fire(point, **fields)
+        except Exception:
+            log.exception("the %s hooks failed", point)

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from attrs import evolve, field, frozen
+from attrs import evolve
 
 from quillback.core.event import Event, Noticed, StopReason, TurnCompleted
 from quillback.core.facts import user_said
@@ -24,6 +24,7 @@ from quillback.session.desk import SessionDesk
 from quillback.session.driver import Driver
 from quillback.session.entry import Entry, Reception
 from quillback.session.history import known_files
+from quillback.session.job import Job
 from quillback.session.moments import Moments
 from quillback.session.past import Past
 from quillback.session.pipe import EventPipe
@@ -50,17 +51,6 @@ class ClosedError(Exception):
 
 class NotRunningError(Exception):
     """A message for the running turn came when there was none."""
-
-
-@frozen
-class _Job:
-    """An accepted prompt and where its events go. `aim` and `for_model` are set where it does not come from a user's
-    keyboard: then it is no slash command."""
-
-    message: Message
-    pipe: EventPipe
-    aim: Aim | None = None
-    for_model: tuple[Part, ...] = field(default=())
 
 
 class Session:
@@ -100,10 +90,11 @@ class Session:
         )
         self.toolbox = services.toolbox(self.request)
         self.commands = services.commands(CommandsRequest(record, self.toolbox, self.note))
-        self._queue: deque[_Job] = deque()
+        self._queue: deque[Job] = deque()
         self._worker: asyncio.Task[None] | None = None
-        self._running: _Job | None = None
+        self._running: Job | None = None
         self._receiving: asyncio.Task[Entry] | None = None
+        self._withdrawn = False
         self._fresh = not history
         self._first = True
         self._alone = asyncio.Lock()
@@ -144,7 +135,7 @@ class Session:
         services = self._services
         message = self._user_message(with_linked_files(parts, self.roots))
         services.store.put(message)
-        job = _Job(message, EventPipe(), aim, tuple(for_model))
+        job = Job(message, EventPipe(), aim, tuple(for_model))
         self._queue.append(job)
         if not self.busy:
             self._worker = asyncio.create_task(self._work(), name=f"turns of {self.record.id}")
@@ -175,6 +166,7 @@ class Session:
         self._cancel_turn()
 
     def _cancel_turn(self) -> None:
+        self._withdrawn = True
         if self._receiving is not None:
             self._receiving.cancel()
         if self._driver is not None:
@@ -201,7 +193,7 @@ class Session:
             state=MessageState.QUEUED,
         )
 
-    def _drop(self, job: _Job) -> None:
+    def _drop(self, job: Job) -> None:
         """The prompt is kept, but never runs and is never seen by the model. It enters the stream between turns."""
         self._not_run(job.message)
         if self._running is None:
@@ -230,7 +222,7 @@ class Session:
         running = {*self._behind, self._worker} if self._worker is not None else self._behind
         if running:
             await asyncio.wait(running)
-        await self.moments.pass_by(HookPoint.SESSION_END, HOOK_SECONDS, reason="close")
+        await self.moments.close(HOOK_SECONDS)
         try:
             await self._titles.close()
             await self.subagents.close()
@@ -268,6 +260,7 @@ class Session:
     async def _work(self) -> None:
         while self._queue:
             job = self._running = self._queue.popleft()
+            self._withdrawn = False
             completed = FAILED
             try:
                 async with self._alone:
@@ -286,18 +279,21 @@ class Session:
                 self._enter_dropped()
                 await self._answer(job.pipe, completed)
                 self._running = None
-            await self.moments.pass_by(
+            self.moments.pass_by(
                 HookPoint.TURN_COMPLETED,
-                HOOK_SECONDS if self._closed else None,
                 stop_reason=completed.stop_reason.value,
                 last_assistant_message=completed.text,
                 error=completed.error,
             )
 
-    async def _turn(self, job: _Job) -> TurnCompleted:
-        entry = await self._received(job)
+    async def _turn(self, job: Job) -> TurnCompleted:
+        entry = None
+        try:
+            entry = await self._received(job)
+        finally:
+            if entry is None:
+                self._not_run(job.message)
         if entry is None:
-            self._not_run(job.message)
             return TurnCompleted(StopReason.CANCELLED)
         run = self._let_in(entry, job.pipe)
         if entry.clear:
@@ -312,7 +308,7 @@ class Session:
         self.change(evolve(self.record, cost=self.record.cost + completed.cost))
         return completed
 
-    async def _received(self, job: _Job) -> Entry | None:
+    async def _received(self, job: Job) -> Entry | None:
         """What the prompt stands for; None when it was cancelled before that was known."""
         prompt, given = evolve(job.message, state=MessageState.COMPLETE), None
         if job.aim is not None:
@@ -324,7 +320,7 @@ class Session:
         work = self._receiving = asyncio.create_task(received)
         try:
             await asyncio.wait({work})
-            return None if work.cancelled() else work.result()
+            return None if self._withdrawn or work.cancelled() else work.result()
         finally:
             self._receiving = None
 
