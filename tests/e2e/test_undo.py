@@ -147,6 +147,9 @@ async def test_fork_over_the_wire(tmp_path, fake: FakeModel):
         assert "said a" in asked
         assert "said b" not in asked
         assert "hm" not in asked
+        await a.client.wait_for(lambda: a.client.updates.get(whole["sessionId"]))
+        (update,) = a.client.updates[whole["sessionId"]]
+        assert update["sessionUpdate"] == "available_commands_update"
         a.client.updates[whole["sessionId"]].clear()
         await a.client.load_session(whole["sessionId"], a.workspace)
         replayed = a.client.updates[whole["sessionId"]]

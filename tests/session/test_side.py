@@ -21,7 +21,7 @@ async def fake():
         assert server.violations == []
 
 
-async def ask(fake, reply, seconds=5.0):
+async def ask(fake, reply, seconds=30.0):
     fake.side_reply = reply
     provider = AnthropicProvider(base_url=fake.base_url, api_key="k", auth_token="", idle_timeout=60)
     try:
@@ -56,5 +56,5 @@ async def test_the_answer_is_its_text(fake):
 )
 async def test_anything_else_is_an_error(fake, reply, says):
     with pytest.raises(SideModelError) as caught:
-        await ask(fake, reply, 0.3 if "within" in says else 5.0)
+        await ask(fake, reply, 0.3 if "within" in says else 30.0)
     assert says in str(caught.value)

@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 LONG = os.environ.get("SOAK") == "long"
 ROUNDS = int(os.environ.get("SOAK_ROUNDS", "100"))
 FIRST = int(os.environ.get("SOAK_SEED", "0")) or int(time.time())
-SEEDS = range(FIRST, FIRST + ROUNDS) if LONG else range(5)
+SEEDS = range(FIRST, FIRST + ROUNDS) if LONG else range(3)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -44,7 +44,7 @@ async def lives(tmp_path: Path, it: Interleaving, seed: int) -> None:
             it.steps.append(f"-- process {number}, until it is {end}")
             async with agent(tmp_path, model.base_url, env={"QUILLBACK_MODE": "auto"}, polite=False) as a:
                 answers(a, Random(f"{seed} editor {number}"))
-                await it.life(a, sessions=2, steps=rng.randrange(4, 12), end=end)
+                await it.life(a, sessions=3, steps=rng.randrange(6, 18), end=end)
             assert breaches(a.client.log, {}) == []
             assert "Traceback" not in a.client.stderr
             if end != "killed":

@@ -68,7 +68,7 @@ OWNERS = {
 }
 
 # What a library is imported as, where that is not its name.
-IMPORTED_AS = {"yaml": "pyyaml"}
+IMPORTED_AS = {"markdown_it": "markdown_it_py", "yaml": "pyyaml"}
 
 PROTOCOL_LIBRARIES = frozenset({"attrs", "cattrs", "orjson"})
 

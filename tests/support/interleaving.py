@@ -17,7 +17,7 @@ from support.play import kill
 
 Json = dict[str, Any]
 FLUSH = 0.25  # fifty milliseconds are promised; slack for a busy machine
-PATIENCE = 1.5
+PATIENCE = 1.0
 """Seconds that a prompt gets before it is cancelled, and then as many times more to be answered."""
 COMMANDS = ["/compact", "/compact {}", "/clear", "/undo", "/goal {}", "/grind {}", "/cost", "/mode auto", "/nothing"]
 MODES = ["auto", "auto", "auto", "approve", "smart", "chat"]
@@ -55,8 +55,8 @@ class Interleaving:
             await asyncio.sleep(self.rng.choice([0, 0, 0.01, 0.05, 0.2]))
         self.steps.append(end)
         if end == "settled":
+            await asyncio.gather(*(self._settle(a, actor) for actor in self.actors))
             for actor in self.actors:
-                await self._settle(a, actor)
                 await self.check(a, actor)
         elif end == "killed":
             if self.rng.random() < 0.5:
@@ -164,7 +164,7 @@ class Interleaving:
         if await _answered(actor.turns, PATIENCE):
             self.steps.append(f"{actor.name}: cancel what is left")
             a.client.cancel(actor.id)
-        late = await _answered(actor.turns, 4 * PATIENCE)
+        late = await _answered(actor.turns, 6 * PATIENCE)
         assert not late, f"{actor.name}: no answer to {[turn.updates[-3:] for turn in late]}"
         actor.due += actor.sent
         actor.sent.clear()
@@ -176,6 +176,8 @@ class Interleaving:
         said = Counter(word for text in texts(once, "user_message_chunk").values() for word in text.split())
         wrong = {w: said[w] for w in actor.due if said[w] != 1} | {w: said[w] for w in actor.sent if said[w] > 1}
         assert not wrong, f"{actor.name}: words lost or doubled: {wrong} in {said}"
+        actor.due += [word for word in actor.sent if said[word]]
+        actor.sent.clear()
         left = [call for call in calls(once).values() if call["status"] not in ("completed", "failed")]
         assert not left, f"{actor.name}: open calls"
         assert await self._replayed(a, actor) == once
