@@ -3,7 +3,6 @@
 import hashlib
 import json
 import os
-import stat
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -15,6 +14,7 @@ from quillback.core.commands import PROJECT_FOLDERS as COMMANDS
 from quillback.core.mcp_server import McpServer
 from quillback.core.ports import Rule, RuleEffect
 from quillback.core.rules import parse_pattern
+from quillback.documents.reading import TooLargeError, UnfitError, read_bytes
 from quillback.hooks.files import Hook, only_hooks, read_hooks
 from quillback.skills.catalog import PROJECT_FOLDERS as SKILLS
 
@@ -152,21 +152,15 @@ def _below(root: Path, directory: str, *endings: str) -> list[str]:
 def _read(path: Path, name: str, room: int) -> bytes | None:
     """None for no file. A pipe or a device is not waited for."""
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
-        try:
-            if not stat.S_ISREG(os.fstat(handle).st_mode):
-                raise _Unfit(f"{name} is not a regular file")
-            with open(handle, "rb", closefd=False) as file:
-                data = file.read(room + 1)
-        finally:
-            os.close(handle)
+        return read_bytes(path, room)
     except (FileNotFoundError, NotADirectoryError):
         return None
+    except TooLargeError:
+        raise _Unfit(f"the files hold more than {BYTES_LIMIT // 1024 // 1024} MiB") from None
+    except UnfitError as unfit:
+        raise _Unfit(f"{name} {str(unfit).removeprefix('it ')}") from None
     except OSError as error:
         raise _Unfit(f"{name} cannot be read: {error.strerror}") from None
-    if len(data) > room:
-        raise _Unfit(f"the files hold more than {BYTES_LIMIT // 1024 // 1024} MiB")
-    return data
 
 
 # ---------------------------------------------------------------- settings

@@ -2,6 +2,7 @@
 
 Run by `make bench`. The floor is a bare Python agent that reads lines and answers (floor.py). Times are medians; CPU
 and memory are the agent process's own, as the system counts them. Nothing is asserted: the machine's speed is not ours.
+The figures of long work (long_work.py) have floors of their own; they take some minutes.
 """
 
 import asyncio
@@ -15,6 +16,8 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from long_work import figures as long_work
 
 from quillback_protocol.client import Client
 from support.agent import ARGV, environment
@@ -143,6 +146,7 @@ async def main() -> None:
         async with FakeModel() as fake:
             ours = Bench(ARGV, Path(folder), fake, real=True)
             rows = await _figures(ours, Bench(FLOOR, Path(folder), fake, real=False))
+        rows += await long_work(Path(folder) / "long")
     print(f"{'figure':32}{'quillback':>14}{'floor':>14}{'ratio':>9}")
     for name, unit, value, floor in rows:
         print(f"{name:32}{value:>10.1f} {unit:3}{floor:>10.1f} {unit:3}{value / floor if floor else 0:>8.1f}x")

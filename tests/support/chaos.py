@@ -1,4 +1,4 @@
-"""Everything that may go wrong at once: a model, hooks and an editor that answer as a seed says, all within the rules."""
+"""A model, hooks and an editor that answer as a seed says: everything that may go wrong, and all within the rules."""
 
 import asyncio
 from collections.abc import Callable

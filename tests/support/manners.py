@@ -76,7 +76,7 @@ class _Judge:
         params = asked.get("params") or {}
         session = params.get("sessionId", "")
         match asked["method"]:
-            case "session/new":
+            case "session/new" | "session/fork":
                 self._known.add((message.get("result") or {}).get("sessionId", ""))
             case "session/load" | "session/resume":
                 self._loading.discard(session)

@@ -1,7 +1,6 @@
 """The commands of Markdown files, of the user and of a project; each file is looked at again when it has changed."""
 
 import os
-import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -11,6 +10,7 @@ from attrs import frozen
 from quillback.commands.markdown import SIZE_LIMIT, BadCommandError, MarkdownCommand, read_command
 from quillback.core.commands import PROJECT_FOLDERS, CommandInfo, CommandResult, Desk, Expand, Say
 from quillback.core.message import Text
+from quillback.documents.reading import UnfitError, read_bytes
 
 FILES_LIMIT = 200
 """Files of one directory of commands."""
@@ -114,10 +114,8 @@ class UserFiles:
             mark = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
             if known is not None and known[0] == mark:
                 return known
-            handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
-            with os.fdopen(handle, "rb") as file:
-                if not stat.S_ISREG(os.fstat(handle).st_mode):
-                    return (), "it is not a regular file"
-                return mark, file.read(SIZE_LIMIT + 1)
+            return mark, read_bytes(path, SIZE_LIMIT)
+        except UnfitError as unfit:
+            return (), str(unfit)
         except OSError as error:
             return (), f"it cannot be read: {error.strerror}"

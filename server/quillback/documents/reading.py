@@ -9,15 +9,22 @@ class UnfitError(ValueError):
     """The file cannot be used; the text says why, without its name."""
 
 
+class TooLargeError(UnfitError):
+    """It holds more than is read."""
+
+
 def read_bytes(path: Path, limit: int) -> bytes:
     """The content of a regular file of at most `limit` bytes. Raises UnfitError; OSError where there is none."""
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
-    with os.fdopen(handle, "rb") as file:
+    try:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             raise UnfitError("it is not a regular file")
-        data = file.read(limit + 1)
+        with open(handle, "rb", closefd=False) as file:
+            data = file.read(limit + 1)
+    finally:
+        os.close(handle)
     if len(data) > limit:
-        raise UnfitError(f"it is larger than {limit // 1024} KB")
+        raise TooLargeError(f"it is larger than {limit // 1024} KB")
     return data
 
 

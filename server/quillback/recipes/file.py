@@ -1,8 +1,6 @@
 """What a recipe's file says: read, checked, with every problem named by file, line and key."""
 
-import os
 import re
-import stat
 from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePath
 
@@ -11,6 +9,7 @@ from attrs import evolve, frozen
 from quillback.core.message import JsonObject
 from quillback.core.rules import Mode
 from quillback.core.turn_types import Check, Limits
+from quillback.documents.reading import UnfitError, read_bytes
 from quillback.recipes import placeholders
 from quillback.recipes.document import read_document
 from quillback.recipes.errors import RecipeError
@@ -60,16 +59,12 @@ def load_recipe(path: Path) -> RecipeFile:
 def read_file(path: Path) -> bytes:
     """A pipe or a device is not waited for. Raises RecipeError."""
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
-        with os.fdopen(handle, "rb") as file:
-            if not stat.S_ISREG(os.fstat(handle).st_mode):
-                raise RecipeError([f"{path}: is not a regular file; give the path of a recipe"])
-            return file.read(SIZE_LIMIT + 1)
+        return read_bytes(path, SIZE_LIMIT)
+    except UnfitError as unfit:
+        why = str(unfit).removeprefix("it ")
     except (OSError, ValueError) as error:
-        if isinstance(error, RecipeError):
-            raise
-        why = error.strerror if isinstance(error, OSError) else str(error)
-        raise RecipeError([f"{path}: cannot be read: {why}; give the path of a recipe"]) from None
+        why = f"cannot be read: {error.strerror if isinstance(error, OSError) else error}"
+    raise RecipeError([f"{path}: {why}; give the path of a recipe"])
 
 
 def parse_recipe(data: bytes | RecipeError, name: str) -> RecipeFile:

@@ -1,0 +1,71 @@
+"""A cancel that comes after a prompt was accepted and before its turn has begun ends it all the same."""
+
+import asyncio
+
+import pytest
+
+from quillback.core.event import StopReason
+from quillback.core.hooks import NOTHING, HookAnswer, HookCall, HookPoint
+from quillback.core.message import MessageState, Text
+from quillback.session.undo import UndoBusyError
+from support.fakes import until
+from support.replies import reply, say
+from support.session_kit import Kit, collect, completed, drain, kit
+
+pytestmark = pytest.mark.anyio
+
+
+class Meanwhile:
+    """A hook that has nothing to say; what `then` does happens after its answer and before the turn."""
+
+    def __init__(self) -> None:
+        self.then = lambda: None
+
+    def any(self, point: HookPoint) -> bool:
+        return point is HookPoint.USER_PROMPT_SUBMIT
+
+    async def fire(self, call: HookCall) -> HookAnswer:
+        asyncio.get_running_loop().call_soon(self.then)
+        return NOTHING
+
+
+async def check_not_run(k: Kit, running) -> None:
+    assert completed(await running).stop_reason is StopReason.CANCELLED
+    assert k.model.requests == []
+    assert [(m.text(), m.state) for m in await k.stored()] == [("hi", MessageState.NOT_RUN)]
+    assert completed(await drain(k.session.submit([Text("and now?")]))).text == "I am here"
+
+
+async def test_while_it_waits_for_an_undo(tmp_path):
+    async with kit(tmp_path, reply(say("I am here"))) as k:
+        begun, go_on = asyncio.Event(), asyncio.Event()
+        flush = k.store.flush
+
+        async def slow() -> None:
+            begun.set()
+            await go_on.wait()
+            await flush()
+
+        k.store.flush = slow
+        undo = asyncio.create_task(k.session.undo())
+        await begun.wait()
+        running = collect(k.session.submit([Text("hi")]))
+        await until(lambda: k.session._running is not None)
+        with pytest.raises(UndoBusyError):
+            await k.session.undo()
+        k.session.cancel()
+        go_on.set()
+        await undo
+        await check_not_run(k, running)
+
+
+@pytest.mark.parametrize("how", ["cancel", "withdraw"])
+async def test_in_the_moment_in_which_its_hooks_are_done(tmp_path, how):
+    meanwhile = Meanwhile()
+    async with kit(tmp_path, reply(say("I am here")), hooks=meanwhile) as k:
+        pipe = k.session.submit([Text("hi")])
+        meanwhile.then = k.session.cancel if how == "cancel" else lambda: k.session.withdraw(pipe)
+        running = collect(pipe)
+        await until(lambda: not k.session.busy)
+        meanwhile.then = lambda: None
+        await check_not_run(k, running)
