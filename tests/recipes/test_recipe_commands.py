@@ -99,7 +99,7 @@ async def test_a_file_that_cannot_be_read_is_advertised_and_says_why(tmp_path):
     assert [info.description for info in commands.available()] == [BROKEN]
     result = await commands.run("odd", "", desk())
     assert isinstance(result, Say)
-    assert "cannot be read: Is a directory" in result.text
+    assert "is not a regular file" in result.text
 
 
 # ---------------------------------------------------------------- projects, modes and models

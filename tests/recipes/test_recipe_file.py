@@ -202,9 +202,9 @@ def test_files_that_cannot_be_read(tmp_path):
     latin.write_bytes(b"prompt: x\ntitle: \xe9\n")
     for path, said in (
         (tmp_path / "gone.yaml", "gone.yaml: cannot be read: No such file or directory; give the path of a recipe"),
-        (tmp_path, "cannot be read: Is a directory"),
+        (tmp_path, "is not a regular file; give the path"),
         (pipe, "pipe.yaml: is not a regular file"),
-        (large, "a recipe has at most 256 KiB"),
+        (large, "is larger than 256 KB"),
         (latin, "latin.yaml:2: the text is not UTF-8"),
     ):
         with pytest.raises(RecipeError, match=said):

@@ -49,5 +49,5 @@ async def lives(tmp_path: Path, it: Interleaving, seed: int) -> None:
             assert "Traceback" not in a.client.stderr
             if end != "killed":
                 assert unanswered(a.client.log) == {}
-                assert a.client.exit_code == 0
+                assert a.client.exit_code == 0, a.client.stderr
             assert model.violations == []

@@ -62,10 +62,12 @@ class Interleaving:
             if self.rng.random() < 0.5:
                 await self._kept(a)
                 self.steps.append("what was sent is on disk")
-            await kill(a, *(turn for actor in self.actors for turn in actor.turns))
+            await kill(a)
         else:
             await self._kept(a)
         for actor in self.actors:
+            if end == "killed":
+                assert not await _answered(actor.turns, PATIENCE), "a prompt is not told of the end"
             actor.turns.clear()
 
     async def _kept(self, a: Agent) -> None:
