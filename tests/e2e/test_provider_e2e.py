@@ -144,6 +144,9 @@ async def test_an_abandoned_reply_leaves_one_reply_in_the_stream(tmp_path, fake:
         assert [t.strip() for t in texts(b.client.updates[session]).values()] == ["second try", "done"]
 
 
+FULL = "model_context_window_exceeded"
+
+
 async def test_every_stop_reason_ends_a_turn_as_it_should(tmp_path, fake: FakeModel):
     call = Use("shell", {"command": "touch cut.txt"})
     cases = {  # the replies, the stop reason of the turn, how many requests, and what is shown at its end
@@ -155,7 +158,8 @@ async def test_every_stop_reason_ends_a_turn_as_it_should(tmp_path, fake: FakeMo
         "silent refusal": ([Reply(stop="refusal")], "refusal", 1, "declined"),
         "pause": ([Reply(Say("search"), stop="pause_turn"), Reply(Say("ed"))], "end_turn", 2, "ed"),
         "always paused": ([Reply(Say(f"p{n}"), stop="pause_turn") for n in range(9)], "end_turn", 6, "paused"),
-        "window": ([Reply(Say("half"), stop="model_context_window_exceeded")], "max_tokens", 1, "context window"),
+        "window": ([Reply(Say("half"), stop=FULL), Reply(Say("the rest"))], "end_turn", 2, "the rest"),
+        "always full": ([Reply(Say("half"), stop=FULL) for _ in range(5)], "max_tokens", 3, "context window"),
         "made up": ([Reply(Say("odd"), stop="cosmic_ray")], "end_turn", 1, "odd"),
         "no call": ([Reply(Say("I will"), stop="tool_use") for _ in range(9)], "end_turn", 4, "sent none"),
         "empty": ([Reply(), Reply(), Reply(Say("at last"))], "end_turn", 3, "at last"),

@@ -7,7 +7,8 @@ Each object has a `type`; its other fields are those of the class, in snake_case
   `message_changed`, `message_dropped`, `tool_started`, `tool_progressed`, `usage_changed`, `retry_scheduled`,
   `noticed`, `retitled`, `turn_completed`. Messages are objects with `parts`; each part, and each thing that a call
   shows, has a `type` too: `text`, `thinking`, `redacted_thinking`, `tool_use`, `tool_result`, `image`, `resource`,
-  `resource_link`, `notice`, `diff`, `terminal`. A whole message comes with `message_added` or `message_ended`.
+  `resource_link`, `notice`, `summary`, `diff`, `terminal`. A whole message comes with `message_added` or
+  `message_ended`.
 - `permission`: a question that was answered: `call`, `shown`, `locations`, `reason`, `rule`, `choice`, `note`.
 - `error`: `message`; the command fails for a reason that `turn_completed` does not tell.
 
