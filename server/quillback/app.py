@@ -333,6 +333,9 @@ async def _serve(
             await app.close(max(STORE_SECONDS, until - clock()))
         except StoreError as error:
             log.error("at the end: %s", error)
+    # all is closed: what is left, the wait for threads that still import and the end of every module, is only time
+    errors.flushed(LOG_SECONDS)
+    os._exit(0)
 
 
 def _leave_after(seconds: float, errors: Stderr) -> None:

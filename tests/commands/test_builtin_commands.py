@@ -88,7 +88,8 @@ async def test_undo_says_what_it_did_with_each_file(room):
     room.desk.report = UndoReport("msg1", ("/w/a.py",), ("/w/new.py",), (("/w/b.py", "it was changed since"),))
     assert await room.said("undo") == (
         "The last turn that changed files is undone:\n\n- restored `/w/a.py`\n"
-        "- removed `/w/new.py`, which the turn had made\n- left `/w/b.py` as it is: it was changed since"
+        "- removed `/w/new.py`, which the turn had made\n- left `/w/b.py` as it is: it was changed since\n\n"
+        "What shell commands and other servers changed is not part of this."
     )
     room.desk.report = UndoReport("msg1", kept=(("/w/b.py", "it was changed since"),))
     assert (await room.said("undo")).startswith("Nothing was changed:")

@@ -69,6 +69,9 @@ def _decision(record: AuditRecord) -> str:
     return f"- {word} by {_WHO[record.decided_by]}: {call}{why}"
 
 
+NOT_COVERED = "What shell commands and other servers changed is not part of this."
+
+
 def undone(report: UndoReport) -> str:
     if not report.prompt:
         return "There is nothing to undo: no turn of this session has changed a file."
@@ -79,7 +82,7 @@ def undone(report: UndoReport) -> str:
     ]
     done = bool(report.restored or report.removed)
     head = "The last turn that changed files is undone:" if done else "Nothing was changed:"
-    return "\n".join([head, "", *lines]) if lines else "There is nothing to undo."
+    return "\n".join([head, "", *lines, "", NOT_COVERED]) if lines else "There is nothing to undo."
 
 
 def helped(groups: Iterable[tuple[str, Sequence[CommandInfo]]], notes: Sequence[str]) -> str:
