@@ -41,9 +41,13 @@ class SteerResponse(Base):
 
 @frozen
 class UndoRequest(Base):
-    """Puts back what the latest turn that is not undone yet changed in files. Refused while a turn runs."""
+    """Puts back what the latest turn that is not undone yet changed in files. Refused while a turn runs.
+
+    With `after_message_id`, the id of any message that the client was shown, turns that began before it are left alone.
+    """
 
     session_id: str
+    after_message_id: str | None = field(default=None, metadata=STRICT)
 
 
 @frozen

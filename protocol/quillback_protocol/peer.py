@@ -45,6 +45,7 @@ __all__ = [
 ]
 
 log = logging.getLogger(__name__)
+_EMPTY: JsonObject = {}
 
 RequestHandler = Callable[[Any], Awaitable[object]]
 NotificationHandler = Callable[[Any], Awaitable[None]]
@@ -103,6 +104,7 @@ class Peer:
     `cancels` says by method what `$/cancel_request` does to a running request (it gets the request's params);
     otherwise its task is cancelled and the request answered -32800. `gate` may refuse a request by its method.
     A second request with an id still in flight is answered -32600 under that id; the first goes on.
+    `nothing` is what a handler's None is answered with in place of `{}`.
     """
 
     def __init__(
@@ -114,7 +116,9 @@ class Peer:
         cancels: Mapping[str, CancelHandler] | None = None,
         methods: Mapping[str, Method] = METHODS,
         gate: Gate | None = None,
+        nothing: object = _EMPTY,
     ) -> None:
+        self._nothing = nothing
         self._transport = transport
         self._requests = requests
         self._notifications = notifications
@@ -310,7 +314,7 @@ class Peer:
 
     def _result(self, name: str, result: object) -> object:
         method = self._methods.get(name)
-        return {} if result is None else _plain(result, method and method.result)
+        return self._nothing if result is None else _plain(result, method and method.result)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
         task = asyncio.get_running_loop().create_task(work)

@@ -4,18 +4,21 @@ import os
 import signal
 import sys
 
+BROKEN = "Quillback cannot start, its installation is broken; its standard error says more"
+
 
 def main() -> int:
     """Returns the exit code: 0 done, 1 failed, 2 usage, 3 cancelled, 4 no credentials."""
     arguments = sys.argv[1:]
-    if arguments == ["acp"] or (not arguments and not os.isatty(0)):
-        return _serve()
+    if arguments in (["acp"], ["lsp"]) or (not arguments and not os.isatty(0)):
+        return _serve(arguments[0] if arguments else "")
     from quillback.cli.main import run
 
     return run(arguments)
 
 
-def _serve() -> int:
+def _serve(front: str) -> int:
+    """`front` is acp or lsp; empty for what the first bytes tell."""
     from quillback.edge import fds
 
     parent = os.getppid()
@@ -25,18 +28,20 @@ def _serve() -> int:
         print("Waiting for an editor on standard input; Ctrl-D ends.", file=sys.stderr, flush=True)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, _leave)  # until the server takes them over: nothing has begun that could be lost
-    from quillback.edge.handshake import first_exchange, refuse
+    from quillback.edge.handshake import Handshake, first_exchange, is_lsp, refuse
 
-    handshake = first_exchange(0, 1, parent)
+    handshake = Handshake(b"") if front == "lsp" else first_exchange(0, 1, parent)
     if handshake.eof and not handshake.rest.strip():
         return 0
+    lsp = front == "lsp" or (not front and is_lsp(handshake.rest))
     try:
-        from quillback.app import serve_acp
+        from quillback.app import serve_acp, serve_lsp
     except Exception as error:
         _failed(f"cannot start, its installation is broken: {type(error).__name__}: {error}")
-        refuse(0, 1, handshake.rest, "Quillback cannot start, its installation is broken; its standard error says more")
+        if not lsp:
+            refuse(0, 1, handshake.rest, BROKEN)
         return 1
-    return serve_acp(handshake, parent)
+    return serve_lsp(handshake, parent) if lsp else serve_acp(handshake, parent)
 
 
 def _failed(why: str) -> int:

@@ -8,7 +8,9 @@ import shutil
 import sys
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TextIO, cast
 
@@ -287,6 +289,15 @@ def _policy(settings: Settings) -> Policy:
 
 def serve_acp(handshake: Handshake | None, parent: int) -> int:
     """Serve an ACP client over stdio; returns the exit code."""
+    return _serve_stdio(handshake, parent, lsp=False)
+
+
+def serve_lsp(handshake: Handshake | None, parent: int) -> int:
+    """Serve an LSP client over stdio; returns the exit code."""
+    return _serve_stdio(handshake, parent, lsp=True)
+
+
+def _serve_stdio(handshake: Handshake | None, parent: int, *, lsp: bool) -> int:
     if wrong := fds.unusable():
         with suppress(OSError):
             os.write(2, f"quillback: {wrong}\n".encode())
@@ -298,21 +309,36 @@ def serve_acp(handshake: Handshake | None, parent: int) -> int:
     try:
         settings = load_settings(os.environ)
         configure_logging(settings)
-        asyncio.run(_serve(settings, handshake, parent, stdin, stdout, errors))
+        front = _lsp_front(settings) if lsp else AcpServer
+        asyncio.run(_serve(settings, front, handshake, parent, stdin, stdout, errors))
     except Exception:
         log.exception("Quillback has to stop")
-        refuse(stdin, stdout, handshake.rest, NO_START)
+        if not lsp:
+            refuse(stdin, stdout, handshake.rest, NO_START)
         return 1
     finally:
         errors.flushed(LOG_SECONDS)
     return 0
 
 
+def _lsp_front(settings: Settings) -> Callable[..., AcpServer]:
+    """Imported for editors that need it only: it takes a while."""
+    from quillback.edge.lsp.server import LspServer
+
+    return partial(LspServer, answers=settings.home / "answers")
+
+
 async def _serve(
-    settings: Settings, handshake: Handshake, parent: int, stdin: int, stdout: int, errors: Stderr
+    settings: Settings,
+    front: Callable[..., AcpServer],
+    handshake: Handshake,
+    parent: int,
+    stdin: int,
+    stdout: int,
+    errors: Stderr,
 ) -> None:
     app = App(settings)
-    server = AcpServer(
+    server = front(
         stdin,
         stdout,
         sessions=lambda editor: Sessions(app.services, app.defaults, editor),
@@ -335,7 +361,7 @@ async def _serve(
             log.error("at the end: %s", error)
     # all is closed: what is left, the wait for threads that still import and the end of every module, is only time
     errors.flushed(LOG_SECONDS)
-    os._exit(0)
+    os._exit(server.exit_code)
 
 
 def _leave_after(seconds: float, errors: Stderr) -> None:

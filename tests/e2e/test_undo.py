@@ -167,3 +167,22 @@ async def test_fork_over_the_wire(tmp_path, fake: FakeModel):
             assert refused.value.code == code
     async with agent(tmp_path, fake.base_url) as b:
         assert "fork" not in b.initialized["agentCapabilities"]["sessionCapabilities"]
+
+
+async def test_undo_back_to_a_message(tmp_path, fake: FakeModel):
+    async with agent(tmp_path, fake.base_url, env=AUTO) as a:
+        session = await a.session()
+        file = a.workspace / "a.txt"
+        await play(a, fake, session, write("a.txt", "one\n"))
+        fake.script("said", Reply(Say("It says one.")))
+        here = (await a.client.prompt(session, "[[said]]")).result["_meta"]["quillback.dev"]["messageId"]
+        await play(a, fake, session, edit("a.txt", "one", "two"))
+        await play(a, fake, session, edit("a.txt", "two", "three"))
+        back = {"sessionId": session, "afterMessageId": here}
+        answers = [await a.client.request(UNDO, back) for _ in range(3)]
+        assert ["messageId" in answer for answer in answers] == [True, True, False]
+        assert file.read_text() == "one\n"
+        with pytest.raises(RemoteError, match="there is no message 'msg_other'"):
+            await a.client.request(UNDO, back | {"afterMessageId": "msg_other"})
+        assert "messageId" in await a.client.request(UNDO, {"sessionId": session})
+        assert not file.exists()

@@ -7,6 +7,7 @@ from pathlib import Path
 import jsonschema
 from attrs import define, field
 
+from quillback.core.frontend import FrontendTool
 from quillback.core.message import Text
 from quillback.core.ports import (
     Choice,
@@ -50,6 +51,9 @@ class FakeEditor:
 
     async def ask_permission(self, session_id: str, ask: PermissionAsk) -> Choice:
         raise AssertionError("tools do not ask")
+
+    def frontend_tools(self, session_id: str) -> tuple[FrontendTool, ...]:
+        return ()
 
     async def read_text(self, session_id: str, path: str) -> str:
         assert self.capabilities.read_text

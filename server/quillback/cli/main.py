@@ -124,6 +124,7 @@ COMMANDS = {
         (_option("--forget", action="store_true", help="remove the kept key"),),
     ),
     "acp": Command("serve an editor over standard input and output", "serve:acp"),
+    "lsp": Command("serve an editor as a language server, over standard input and output", "serve:lsp"),
     "help": Command("this text, or that of a command", "main:show_help", (_option("topic", nargs="*"),)),
 }
 

@@ -1,4 +1,4 @@
-"""`quillback acp` with its arguments parsed; the plain call does not come through here, to be quicker."""
+"""`quillback acp` and `lsp` with their arguments parsed; the plain calls do not come through here, to be quicker."""
 
 import os
 from argparse import Namespace
@@ -8,3 +8,9 @@ def acp(options: Namespace) -> int:
     from quillback.app import serve_acp
 
     return serve_acp(None, os.getppid())
+
+
+def lsp(options: Namespace) -> int:
+    from quillback.app import serve_lsp
+
+    return serve_lsp(None, os.getppid())

@@ -28,6 +28,7 @@ READ_SIZE = 65536
 FIRST_LINE = 1024 * 1024
 """Bytes of a first line that the fast path looks at; a longer one is left to the ordinary path."""
 BLANK = b" \t\r\n"
+LSP_HEADERS = (b"content-length:", b"content-type:")
 PARENT_SECONDS = 1.0
 REFUSE_SECONDS = 0.5
 INTERNAL_ERROR = -32603
@@ -99,6 +100,12 @@ def is_plain_initialize(message: object) -> bool:
         return False
     version, capabilities = params.get("protocolVersion"), params.get("clientCapabilities", {})
     return type(version) is int and 0 <= version <= 65535 and isinstance(capabilities, dict | None)
+
+
+def is_lsp(data: bytes) -> bool:
+    """Whether a client that begins like this (blank bytes aside) speaks LSP: header lines stand before its messages."""
+    beginning = data.lstrip(BLANK).lower()
+    return bool(beginning) and any(h.startswith(beginning[: len(h)]) for h in LSP_HEADERS)
 
 
 def first_exchange(stdin: int, stdout: int, parent: int) -> Handshake:

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import os
 import signal
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable
 from contextlib import suppress
 from functools import partial
 
@@ -17,7 +17,7 @@ from quillback.session.registry import Sessions
 from quillback_protocol import acp
 from quillback_protocol.converter import structure
 from quillback_protocol.extensions import EXTENSION_METHODS
-from quillback_protocol.framing import FramingError, LineFramer
+from quillback_protocol.framing import FramingError, HeaderFramer, LineFramer
 from quillback_protocol.jsonrpc import INTERNAL_ERROR, INVALID_REQUEST, JsonObject, RpcError
 from quillback_protocol.methods import METHODS
 from quillback_protocol.peer import InitializeGate, Peer
@@ -34,14 +34,15 @@ Prompts are refused and not held up, since they may wait for what comes behind t
 log = logging.getLogger(__name__)
 
 
-class LineTransport:
-    """Frames go out as lines."""
+class FrameTransport:
+    """Frames go out as `encode` puts them."""
 
-    def __init__(self, writer: Writer) -> None:
+    def __init__(self, writer: Writer, encode: Callable[[JsonObject], bytes]) -> None:
         self._writer = writer
+        self._encode = encode
 
     def write(self, obj: JsonObject) -> None:
-        self._writer.write(LineFramer.encode(obj))
+        self._writer.write(self._encode(obj))
 
     @property
     def buffered(self) -> int:
@@ -54,8 +55,12 @@ class LineTransport:
 class AcpServer:
     """`sessions` makes the registry for an editor; `models` gives the ids and names a user can choose from.
 
-    `frontend_seconds` limits a call of a tool that the editor runs.
+    `frontend_seconds` limits a call of a tool that the editor runs. The LSP front is the same with other frames and
+    more methods. `exit_code` is that of the process, known at the end.
     """
+
+    framing: type[LineFramer] | type[HeaderFramer] = LineFramer
+    nothing: object = {}
 
     def __init__(
         self,
@@ -72,20 +77,55 @@ class AcpServer:
         self._stdin = stdin
         self._parent = parent
         self._stop = asyncio.Event()
-        self._framer = LineFramer()
+        self._framer = self.framing()
         self._writer = Writer(stdout, self._loop)
         self._gate = InitializeGate()
         self._short: set[asyncio.Task[object]] = set()  # handlers of requests that take no longer than their work does
+        requests, notifications, cancels = self._served()
         self._peer = Peer(
-            LineTransport(self._writer),
-            {name: partial(self._request, name) for name in REQUESTS},
-            {name: partial(self._notification, name) for name in NOTIFICATIONS},
-            cancels={name: partial(self._cancelled, name) for name in CANCELS},
-            methods={**METHODS, **EXTENSION_METHODS},
+            FrameTransport(self._writer, self._encode),
+            {name: partial(self._request, name) for name in requests},
+            {name: partial(self._notification, name) for name in notifications},
+            cancels={name: partial(self._cancelled, name) for name in cancels},
+            methods={name: method for name, method in {**METHODS, **EXTENSION_METHODS}.items() if self._is_acp(name)},
             gate=self._refusal,
+            nothing=self.nothing,
         )
-        editor = AcpEditor(self._peer, frontend_seconds)
+        editor = self._editor(frontend_seconds)
         self._connection = Connection(self._peer, editor, sessions(editor), models, problems)
+
+    # ------------------------------------------------------------ what a front may have otherwise
+
+    exit_code = 0
+
+    def _served(self) -> tuple[Collection[str], Collection[str], Collection[str]]:
+        """The methods of requests, of notifications, and of requests that have a way of their own to be cancelled."""
+        return REQUESTS, NOTIFICATIONS, CANCELS
+
+    def _is_acp(self, method: str) -> bool:
+        """Whether the params of a method are those of ACP; others are handed on raw."""
+        return True
+
+    def _editor(self, frontend_seconds: float | None) -> AcpEditor:
+        return AcpEditor(self._peer, frontend_seconds)
+
+    def _encode(self, obj: JsonObject) -> bytes:
+        return self.framing.encode(obj)
+
+    async def _answer(self, name: str, params: object) -> object:
+        return await REQUESTS[name](self._connection, params)
+
+    async def _notification(self, name: str, params: object) -> None:
+        await NOTIFICATIONS[name](self._connection, params)
+
+    def _cancelled(self, name: str, params: object) -> None:
+        CANCELS[name](self._connection, params)
+
+    def _lasts(self, method: str) -> bool:
+        """Whether a request of this method may wait for a turn."""
+        return method == PROMPT
+
+    # ------------------------------------------------------------ serving
 
     async def serve(self, handshake: Handshake | None) -> None:
         """Serve until the input ends, a signal comes, or the editor is gone. `wind_up` has to follow."""
@@ -142,21 +182,15 @@ class AcpServer:
         return self._gate(method)
 
     async def _request(self, name: str, params: object) -> object:
-        if name == PROMPT:
-            return await REQUESTS[name](self._connection, params)
+        if self._lasts(name):
+            return await self._answer(name, params)
         task = asyncio.current_task()
         assert task is not None
         self._short.add(task)
         try:
-            return await REQUESTS[name](self._connection, params)
+            return await self._answer(name, params)
         finally:
             self._short.discard(task)
-
-    async def _notification(self, name: str, params: object) -> None:
-        await NOTIFICATIONS[name](self._connection, params)
-
-    def _cancelled(self, name: str, params: object) -> None:
-        CANCELS[name](self._connection, params)
 
     # ------------------------------------------------------------ end
 

@@ -66,7 +66,7 @@ def copied(messages: Sequence[Message], through: str, session_id: str, new_id: C
 
 def _end(messages: Sequence[Message], through: str) -> int:
     """How many messages there are up to `through` and the results of the step it belongs to."""
-    at = next((i for i, message in enumerate(messages) if _is(message, through)), None)
+    at = next((i for i, message in enumerate(messages) if is_message(message, through)), None)
     if at is None:
         raise ForkError(f"there is no finished message {through!r} in this session")
     open_calls = {call.id for call in unanswered(messages[: at + 1])}
@@ -81,7 +81,8 @@ def _end(messages: Sequence[Message], through: str) -> int:
     return end
 
 
-def _is(message: Message, wanted: str) -> bool:
+def is_message(message: Message, wanted: str) -> bool:
+    """Whether the editor was shown the message, or a part of it, under this id."""
     return message.id == wanted or any(isinstance(p, Text | Thinking) and p.run_id == wanted for p in message.parts)
 
 

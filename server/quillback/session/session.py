@@ -33,7 +33,7 @@ from quillback.session.services import CommandsRequest, Services, ToolboxRequest
 from quillback.session.subagent import SubagentsOf
 from quillback.session.title import Titles
 from quillback.session.turns import driver_of
-from quillback.session.undo import Keeper, UndoBusyError, undo_messages, undo_turn
+from quillback.session.undo import Keeper, UndoBusyError, turns_after, undo_messages, undo_turn
 
 HOOK_SECONDS = 0.8
 """How long the hooks of the end of a session may take."""
@@ -344,17 +344,18 @@ class Session:
 
     # ------------------------------------------------------------ undo
 
-    async def undo(self) -> UndoReport:
-        """Put the files of the latest turn back. Raises UndoBusyError, StoreError."""
+    async def undo(self, after: str = "") -> UndoReport:
+        """Put the files of the latest turn back; see `turns_after`. Raises UndoBusyError, ForkError, StoreError."""
         if self.busy or self._alone.locked():
             raise UndoBusyError
         async with self._alone:
-            return await self.undo_files(for_user=True)
+            return await self.undo_files(for_user=True, after=after)
 
-    async def undo_files(self, *, for_user: bool) -> UndoReport:
+    async def undo_files(self, *, for_user: bool, after: str = "") -> UndoReport:
         """Like `undo`, for the prompt that is being received."""
         services, record = self._services, self.record
-        report = await undo_turn(services.store.originals, record.id, services.restore(record, self.editor))
+        turns = turns_after(self.history, after)
+        report = await undo_turn(services.store.originals, record.id, services.restore(record, self.editor), turns)
         told = undo_messages(
             report,
             self.history,

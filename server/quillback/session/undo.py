@@ -1,6 +1,6 @@
 """Takes back what the latest turn changed in files, and tells the model and the user of it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from pathlib import PurePath
 
 from attrs import evolve, frozen
@@ -9,6 +9,7 @@ from quillback.core.message import Message, Role, Text
 from quillback.core.ports import Editor, SessionRecord
 from quillback.core.text import one_line
 from quillback.core.undo import Before, Fate, Left, Originals, Removed, Restored, RestoreFile, UndoReport, Untouched
+from quillback.session.fork import ForkError, is_message
 from quillback.session.services import Services
 
 NOTHING = "There is nothing to undo: no turn of this session that changed files is left."
@@ -41,8 +42,22 @@ class Keeper:
         await self.originals.written(self.session_id, self.prompt(), path, digest)
 
 
-async def undo_turn(originals: Originals, session_id: str, restore: RestoreFile) -> UndoReport:
-    """Restore the files of the latest turn that changed any and is not undone yet; the newest change first.
+def turns_after(history: Sequence[Message], after: str) -> Container[str] | None:
+    """The ids of the messages behind `after`, one that the editor was shown: turns that began with one of them may be
+    undone. None, which is any turn, where `after` is empty. Raises ForkError where there is no such message."""
+    if not after:
+        return None
+    at = next((i for i, message in enumerate(history) if is_message(message, after)), None)
+    if at is None:
+        raise ForkError(f"there is no message {after!r} in this session")
+    return {message.id for message in history[at + 1 :]}
+
+
+async def undo_turn(
+    originals: Originals, session_id: str, restore: RestoreFile, turns: Container[str] | None = None
+) -> UndoReport:
+    """Restore the files of the latest turn that changed any and is not undone yet; the newest change first. Where that
+    turn is not among `turns`, the ids of prompts, nothing is done.
 
     What cannot be put back now, but perhaps later, stays for one more undo. Each file is settled as soon as it is
     dealt with, so an undo that is cut off goes on where it stopped. Raises StoreError.
@@ -54,6 +69,8 @@ async def undo_turn(originals: Originals, session_id: str, restore: RestoreFile)
             original = await originals.original(number)
             if original is None:
                 continue
+            if turns is not None and original.prompt not in turns:
+                return UndoReport("")
             prompt = original.prompt
             fate = await restore(original)
             if isinstance(fate, Left) and fate.again and not original.failed:

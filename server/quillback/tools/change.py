@@ -14,6 +14,7 @@ from quillback.tools.atomic import replace_file, require_writable, unusable
 from quillback.tools.call import Prepared, single
 from quillback.tools.codec import Encoding, NotTextError, decode, encode
 from quillback.tools.context import ToolContext
+from quillback.tools.diagnostics import after_change
 from quillback.tools.files import State, digest_of, look
 from quillback.tools.paths import Target
 from quillback.tools.places import enter, require_still
@@ -68,7 +69,7 @@ def text_of(target: Target, state: State) -> tuple[str, Encoding]:
     return (text if state.unsaved is None else state.unsaved), encoding
 
 
-def prepared(context: ToolContext, change: Change) -> Prepared:
+def prepared(context: ToolContext, change: Change, call_id: str) -> Prepared:
     locations = (Location(change.target.path, change.line),)
     real = change.target.real
     shown = _shown(change)
@@ -82,7 +83,7 @@ def prepared(context: ToolContext, change: Change) -> Prepared:
         await _require_same_content(context, change)
         note = await _apply(context, change)
         seen = (FileSeen(real, context.known[real]),)
-        text = Text(change.summary + note)
+        text = Text(change.summary + note + await after_change(context, change.target, call_id))
         return ToolOutcome(content=(text,), shown=shown, locations=locations, seen=seen)
 
     access = Access(reads=() if change.old is None else (real,), writes=(real,))
@@ -178,5 +179,6 @@ async def _through_editor(context: ToolContext, change: Change) -> str | None:
     if after.data == change.data:
         return ""
     if after.disk_digest == change.before.disk_digest:
+        context.unsaved[target.real] = target
         return "\nThe editor holds the new text unsaved; commands still see the old file."
     return "\nThe editor saved it with changes of its own (formatting, for instance); read it before the next edit."

@@ -2,6 +2,7 @@
 
 from collections.abc import MutableMapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from attrs import define, field
 
@@ -9,6 +10,9 @@ from quillback.core.ports import Editor
 from quillback.core.subagent import Subagents
 from quillback.core.undo import KeepOriginal, KeepsNothing
 from quillback.tools.sandbox import Sandbox
+
+if TYPE_CHECKING:
+    from quillback.tools.paths import Target
 
 
 @define(eq=False)
@@ -20,7 +24,8 @@ class ToolContext:
     tools read and update it. `outputs` is the directory for whole outputs, made on demand (0700, its files 0600).
     `secret_env` names variables that commands do not get, on top of `environment.held_back`. `sandbox` confines shell
     commands; without one they have the user's rights. `keep_original` is told of every file that is changed.
-    Without `subagents` there is no tool that starts one.
+    Without `subagents` there is no tool that starts one. `unsaved` are files that were changed in the editor, by real
+    path, which may not be saved yet.
     """
 
     session_id: str
@@ -34,6 +39,7 @@ class ToolContext:
     sandbox: Sandbox | None = None
     keep_original: KeepOriginal = field(factory=KeepsNothing)
     subagents: Subagents | None = None
+    unsaved: "dict[str, Target]" = field(factory=dict)
 
     def inside(self, real: str) -> bool:
         """Whether a real path lies in one of the session's roots."""

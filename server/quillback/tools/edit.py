@@ -59,10 +59,10 @@ class EditFile:
             raise ToolError("old_text and new_text are the same; nothing would change")
         state = await known_state(self.context, target)
         if not state.exists:
-            return prepared(self.context, _creation(target, state, old, new))
+            return prepared(self.context, _creation(target, state, old, new), call_id)
         if not old:
             raise ToolError(f"old_text is empty, but {target.label} exists; give the passage to replace")
-        return prepared(self.context, await in_thread(lambda _: _edit(target, state, old, new, every)))
+        return prepared(self.context, await in_thread(lambda _: _edit(target, state, old, new, every)), call_id)
 
 
 def _creation(target: Target, state: State, old: str, new: str) -> Change:

@@ -19,6 +19,7 @@ from quillback.tools.places import real_path, standing
 from quillback.tools.sandbox import PROTECTED, Cell
 from quillback.tools.terminal import in_terminal
 from quillback.tools.text import clean, one_line
+from quillback.tools.unsaved import noted
 
 TIMEOUT = 120.0
 TIMEOUT_LIMIT = 3600.0
@@ -83,10 +84,11 @@ class Shell:
         real = real_path(self.context.cwd)
         access = Access(command=line, cwd=real, escalation=escalation)
         if flag(arguments, "background"):
-            return Prepared(single(lambda: self._start_job(line, real, cell)), access)
+            job = single(lambda: self._start_job(line, real, cell))
+            return Prepared(lambda: noted(self.context, job()), access)
         if cell is None and self.context.shell_in_editor and self.context.editor.capabilities.terminal:
-            return Prepared(lambda: in_terminal(self.context, call_id, line, real, limit), access)
-        return Prepared(lambda: self._run(call_id, line, real, limit, cell), access)
+            return Prepared(lambda: noted(self.context, in_terminal(self.context, call_id, line, real, limit)), access)
+        return Prepared(lambda: noted(self.context, self._run(call_id, line, real, limit, cell)), access)
 
     def _description(self) -> str:
         """What holds for commands here; a sandbox that does not work is not claimed to be there."""

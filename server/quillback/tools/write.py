@@ -51,12 +51,12 @@ class WriteFile:
         if not state.exists:
             data = encode(content, Encoding())
             summary = f"Created {target.label} ({lines})."
-            return prepared(self.context, Change(target, state, None, content, data, Encoding(), summary))
+            return prepared(self.context, Change(target, state, None, content, data, Encoding(), summary), call_id)
         old, encoding = text_of(target, state)
         content = _like(old, content, encoding)
         data, encoding, note = _encoded(content, encoding)
         summary = f"Wrote {target.label} ({lines}).{note}"
-        return prepared(self.context, Change(target, state, old, content, data, encoding, summary))
+        return prepared(self.context, Change(target, state, old, content, data, encoding, summary), call_id)
 
 
 def _like(old: str, content: str, encoding: Encoding) -> str:
