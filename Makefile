@@ -1,6 +1,6 @@
 # Every target but help and clean first makes sure that .venv fits requirements.lock (see .ci/bootstrap).
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench lock venv clean
+.PHONY: help demo test test-editors check format bench lock venv clean
 
 BIN := .venv/bin
 CODE := server protocol tests .ci/bootstrap.py
@@ -10,13 +10,17 @@ ARGS :=
 unexport PYTHONPATH PYTHONHOME PYTHONSTARTUP
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## /    make \1	/p' Makefile
+	@sed -n 's/^\([a-z-]*\):.*## /    make \1	/p' Makefile
 
 demo: venv ## a whole turn on a temporary workspace: reads, edits, runs a test; no key or network needed
 	@$(BIN)/quillback run --demo $(ARGS)
 
 test: venv ## all tests; make test ARGS="tests/core -x" for some
 	$(BIN)/python -m pytest $(or $(ARGS),tests)
+
+test-editors: venv ## the plug-ins in the real editors, which are installed into .venv-editors
+	sh .ci/editors
+	.venv-editors/bin/python -m pytest $(or $(ARGS),tests/editors)
 
 check: venv ## lint, format and types
 	$(BIN)/ruff check $(CODE)
@@ -38,5 +42,5 @@ venv: ## only make .venv
 	@sh .ci/bootstrap
 
 clean: ## remove .venv and everything else that was made here
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis dist build
+	rm -rf .venv .venv-editors .mypy_cache .pytest_cache .ruff_cache .hypothesis dist build
 	find server protocol tests -name __pycache__ -type d -prune -exec rm -rf {} +

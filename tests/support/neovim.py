@@ -1,9 +1,4 @@
-"""A Neovim with the plug-in in a test: started on a workspace, typed into, looked at.
-
-    nvim.start("scripted:demo")
-    nvim.type("<CR>")
-    nvim.wait_for_text("Done.")
-"""
+"""A Neovim with the plug-in in a test: started on a workspace, typed into, looked at."""
 
 import gc
 import os
