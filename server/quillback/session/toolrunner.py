@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import nullcontext
 
 from attrs import field, frozen
 
@@ -108,7 +109,8 @@ class Runner:
         prepared = await tool.prepare(call.id, call.input)
         await self.permits.ask(call, tool.spec, prepared, step.questions, before.findings)
         step.questions.settled(call.id)
-        async with step.slots:
+        async with nullcontext() if tool.spec.frontend else step.slots:  # the editor's own tools take none of ours
+            self.permits.check_mode(call)  # it may have changed while the call waited
             outcome = await self._run(call, prepared)
         return ToolFinished(_result(call, outcome), outcome.stop_turn, outcome.say, outcome.final, outcome.cost)
 
