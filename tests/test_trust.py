@@ -200,6 +200,7 @@ def test_several_processes_lose_no_decision(tmp_path: Path):
         ('secret_env = ["A"]', "secret_env: a project cannot set this"),
         ("allow = 3", "allow: must be a list of rules"),
         ("allow = [3]", "is not a rule"),
+        ('allow = ["shel(ls)"]', "no tool is called shel; did you mean shell?"),
         ('allow = ["shell()"]', "has nothing between its brackets"),
         ("hooks = 3", "hooks: must be a table"),
         ("mcp = 3", "must be a table of tables"),

@@ -99,7 +99,7 @@ def effects(settings: ProjectSettings) -> list[str]:
     lines = [_server(server) for server in settings.mcp_servers]
     lists = ((settings.allow, "allow without asking"), (settings.deny, "deny"), (settings.ask, "ask about"))
     lines += [f"{verb}: {', '.join(rules)}" for rules, verb in lists if rules]
-    lines += [f"run hooks: {', '.join(map(str, settings.hooks))}"] if settings.hooks else []
+    lines += [f"name hooks, which do not run yet: {', '.join(map(str, settings.hooks))}"] if settings.hooks else []
     return [_printable(line) for line in lines]
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 from attrs import field, frozen
 
 from quillback.config_servers import read_servers
+from quillback.config_values import check_rule
 from quillback.core.mcp_server import McpServer
 from quillback.core.ports import Rule, RuleEffect
-from quillback.core.rules import parse_pattern
 
 CONFIG = ".quillback/config.toml"
 SERVERS = ".mcp.json"
@@ -164,11 +164,9 @@ def _rules(config: Mapping[str, object], name: str, problems: list[str]) -> tupl
     rules: list[str] = []
     for value in values:
         try:
-            parse_pattern(value if isinstance(value, str) else "")
+            rules.append(check_rule(value))
         except ValueError as error:
             problems.append(f"{CONFIG}: {name}: {error}")
-        else:
-            rules.append(value)
     return tuple(rules)
 
 

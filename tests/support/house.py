@@ -41,7 +41,8 @@ PARTS: dict[str, frozenset[str] | None] = {
     "toolboxes": CORE | {"config", "mcp", "project", "session", "tools", "trust"},
     "credentials": CORE | {"config"},
     "models": CORE | {"config", "credentials", "providers"},
-    "cli": CORE | {"session", "config", "credentials", "models", "app", "edge", "project", "trust"},
+    "problems": CORE | {"config", "inspectors", "models"},
+    "cli": CORE | {"session", "config", "credentials", "models", "problems", "app", "edge", "project", "trust"},
     "app": ANYTHING,
     "__main__": ANYTHING,
 }

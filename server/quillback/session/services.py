@@ -5,6 +5,7 @@ from pathlib import Path
 
 from attrs import field, frozen
 
+from quillback.core.mask import Mask
 from quillback.core.mcp_server import McpServer
 from quillback.core.model import Model
 from quillback.core.ports import Editor, Inspection, Provider, SessionRecord, Store, Toolbox
@@ -44,6 +45,7 @@ class Services:
 
     `inspect` gives the verdict of all inspectors and what each said; `rule` names the narrowest rule for a call.
     `opened` hears of each session that is made or loaded, `forgotten` of the id of each that is deleted.
+    `mask` hides what is secret.
     """
 
     store: Store
@@ -59,3 +61,4 @@ class Services:
     opened: Callable[[SessionRecord], None]
     forgotten: Callable[[str], None]
     policy: Policy = field(factory=Policy)
+    mask: Mask = field(factory=Mask)

@@ -116,7 +116,7 @@ class Session:
             session_id=self.record.id,
             seq=0,
             role=Role.USER,
-            parts=with_linked_files(parts, self._roots),
+            parts=with_linked_files(parts, self._roots, services.mask),
             created_at=services.now(),
             state=MessageState.QUEUED,
         )
@@ -287,6 +287,7 @@ class Session:
             now=services.now,
             cancel=driver.cancel,
             repeats=turn.repeats,
+            mask=services.mask,
         )
         return Runner(
             permits=permits,
@@ -295,6 +296,7 @@ class Session:
             finished=driver.tool_finished,
             concurrency=services.policy.tool_concurrency,
             stop_on_reject=services.policy.stop_on_reject,
+            mask=services.mask,
         )
 
     def _entitle(self, prompt: Message, pipe: EventPipe) -> None:

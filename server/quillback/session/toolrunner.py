@@ -8,9 +8,11 @@ from attrs import frozen
 
 from quillback.core.calls import error_result
 from quillback.core.event import Event, ToolProgressed, ToolStarted
+from quillback.core.mask import Mask
 from quillback.core.message import ToolResult, ToolUse
 from quillback.core.ports import PreparedCall, Store, StoreError, Tool, ToolError, ToolOutcome, ToolProgress
 from quillback.core.turn_types import ToolFinished
+from quillback.session.masking import hidden_outcome, hidden_shown
 from quillback.session.permits import AskCancelled, Permits, Refused
 from quillback.session.questions import Questions
 
@@ -27,6 +29,7 @@ class Runner:
     finished: Callable[[ToolFinished], Awaitable[None]]
     concurrency: int
     stop_on_reject: bool
+    mask: Mask
 
     async def run(self, calls: Sequence[ToolUse], tools: Mapping[str, Tool]) -> None:
         """Run all of `calls`; `finished` hears of each result as soon as it exists."""
@@ -60,20 +63,20 @@ class Runner:
                 outcome = await self._run(call, prepared)
             finished = ToolFinished(_result(call, outcome), outcome.stop_turn, outcome.say)
         except ToolError as error:
-            finished = _failed(call, str(error))
+            finished = self._failed(call, str(error))
         except Refused as error:
-            finished = _failed(call, str(error), stop_turn=error.by_user and self.stop_on_reject)
+            finished = self._failed(call, str(error), stop_turn=error.by_user and self.stop_on_reject)
         except StoreError as error:
-            finished = _failed(call, f"not run: {error}")
+            finished = self._failed(call, f"not run: {error}")
         except AskCancelled:
             return
         except asyncio.CancelledError:
             if _is_being_cancelled():
                 raise
-            finished = _failed(call, f"{call.name} was interrupted from inside; it may have had effects.")
+            finished = self._failed(call, f"{call.name} was interrupted from inside; it may have had effects.")
         except Exception as error:
             log.exception("tool %s failed", call.name)
-            finished = _failed(call, f"{call.name} failed inside: {type(error).__name__}. Try another way.")
+            finished = self._failed(call, f"{call.name} failed inside: {type(error).__name__}. Try another way.")
         finally:
             questions.settled(call.id)
         await self.finished(finished)
@@ -86,13 +89,16 @@ class Runner:
             async for item in steps:
                 match item:
                     case ToolProgress(shown=shown):
-                        self.emit(ToolProgressed(call.id, shown))
+                        self.emit(ToolProgressed(call.id, hidden_shown(self.mask, shown, growing=True)))
                     case ToolOutcome():
-                        return item
+                        return hidden_outcome(self.mask, item)
         finally:
             if isinstance(steps, AsyncGenerator):
                 await steps.aclose()
         raise ToolError(f"{call.name} ended without a result")
+
+    def _failed(self, call: ToolUse, text: str, *, stop_turn: bool = False) -> ToolFinished:
+        return ToolFinished(error_result(call, self.mask.hide(text)), stop_turn)
 
 
 def _keys(tool: Tool, call: ToolUse) -> frozenset[str]:
@@ -121,7 +127,3 @@ def _result(call: ToolUse, outcome: ToolOutcome) -> ToolResult:
         plan=outcome.plan,
         seen=outcome.seen,
     )
-
-
-def _failed(call: ToolUse, text: str, *, stop_turn: bool = False) -> ToolFinished:
-    return ToolFinished(error_result(call, text), stop_turn)

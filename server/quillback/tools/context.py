@@ -5,8 +5,10 @@ from pathlib import Path
 
 from attrs import define, field
 
+from quillback.core.mask import Mask
 from quillback.core.ports import Editor
 from quillback.tools.sandbox import Sandbox
+from quillback.tools.text import bounded
 
 
 @define(eq=False)
@@ -17,7 +19,7 @@ class ToolContext:
     digest of the state the agent last read or wrote (see `files.State.digest`); the session owns and restores it, the
     tools read and update it. `outputs` is the directory for whole outputs, made on demand (0700, its files 0600).
     `secret_env` names variables that commands do not get, on top of `environment.held_back`. `sandbox` confines shell
-    commands; without one they have the user's rights.
+    commands; without one they have the user's rights. `mask` knows what is secret; it is the whole process's.
     """
 
     session_id: str
@@ -29,7 +31,12 @@ class ToolContext:
     shell_in_editor: bool = False
     secret_env: frozenset[str] = field(default=frozenset())
     sandbox: Sandbox | None = None
+    mask: Mask = field(factory=Mask)
 
     def inside(self, real: str) -> bool:
         """Whether a real path lies in one of the session's roots."""
         return any(Path(real).is_relative_to(root) for root in self.roots)
+
+    def bounded(self, text: str, name: str) -> str:
+        """`text` as a result: without secrets, and cut when it is long; the whole is then in a file."""
+        return bounded(self.mask.hide(text), self.outputs, name)
