@@ -11,18 +11,21 @@ import time
 from contextlib import suppress
 from pathlib import Path
 from typing import TextIO, cast
+from urllib.parse import urlsplit
 
 from attrs import evolve
 
 from quillback.commands.session_commands import SessionCommands
 from quillback.config import Settings, load_settings
+from quillback.config_tools import misspelled
 from quillback.core.hooks import Hooks
+from quillback.core.mask import Mask
 from quillback.core.model import Model
 from quillback.core.ports import Inspection, Inspector, SessionRecord, StoreError
-from quillback.core.rules import parse_pattern
 from quillback.core.side import SideModel
 from quillback.core.turn_types import Compacting, Limits
 from quillback.edge import fds
+from quillback.edge.guard import keep_private
 from quillback.edge.handshake import Handshake, refuse
 from quillback.edge.serve import AcpServer
 from quillback.edge.stderr import Stderr
@@ -39,7 +42,9 @@ from quillback.inspectors.permission_rules import narrowest
 from quillback.inspectors.sandbox import SandboxInspector
 from quillback.inspectors.security import SecurityInspector
 from quillback.inspectors.third_party import ThirdParty
+from quillback.mcp.server import secrets_of
 from quillback.models import SCRIPTED, Models
+from quillback.problems import problems_of, warnings_of
 from quillback.project_hooks import ProjectHooks
 from quillback.providers.reach import reach
 from quillback.providers.scripted import demo_workspace
@@ -55,6 +60,8 @@ from quillback.skills.context_files import context
 from quillback.store.health import Health, examine
 from quillback.store.sqlite import SqliteStore
 from quillback.toolboxes import Toolboxes, sandbox_of
+from quillback.tools.environment import secret_values
+from quillback.tools.kept import sweep
 from quillback.tools.restore import restorer
 from quillback.tools.run_command import CommandRunner
 from quillback.trust import load_project, trust_of
@@ -77,6 +84,8 @@ LOG_SECONDS = 0.3
 SYSTEMS = 200
 """Sessions whose system prompt is kept."""
 DOCTOR_SECONDS = 1.0
+SWEEP_AFTER = 2.0
+"""Seconds after the first session has begun until old outputs are looked for."""
 NO_START = "Quillback could not start because of an internal error; its standard error says more"
 log = logging.getLogger(__name__)
 
@@ -86,12 +95,14 @@ def now_ms() -> int:
 
 
 class App:
-    """Everything of one process but its edge."""
+    """Everything of one process but its edge. `warm` prepares the model of each session that is opened."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, mask: Mask | None = None, *, warm: bool = True) -> None:
         self.settings = settings
-        self.models = Models(settings)
-        self.problems = (*settings.problems, *self.models.problems, *rule_problems(settings))
+        self._warm = warm
+        mask = mask or mask_of(settings)
+        self.models = Models(settings, mask)
+        self.problems = problems_of(settings, self.models)
         self.store = SqliteStore(settings.database, now=now_ms)
         self.defaults = Defaults(self.models.default, settings.mode, settings.thinking)
         small = SmallModel(self._small_model, self.models.provider)
@@ -99,12 +110,13 @@ class App:
         self._third_party = ThirdParty()
         self._systems: dict[str, str] = {}
         self._user_hooks = UserFile(settings.user_hooks)
-        self._run_command = CommandRunner(settings.secret_env)
+        self._run_command = CommandRunner(settings.secret_env, mask)
+        self._sweeping: asyncio.Task[None] | None = None
         self.services = Services(
             store=self.store,
             model=self.models.get,
             provider=self.models.provider,
-            toolbox=Toolboxes(settings).open,
+            toolbox=Toolboxes(settings, mask).open,
             system=self._system,
             inspect=self._inspect,
             rule=narrowest,
@@ -121,11 +133,14 @@ class App:
             commands=self._commands,
             policy=_policy(settings),
             title=title_writer(small) if settings.titles else None,
+            mask=mask,
         )
 
     async def close(self, seconds: float | None = None) -> None:
         """Takes `seconds` at most, five if not told. Raises StoreError naming what is not saved."""
         begun = time.monotonic()
+        if self._sweeping is not None:
+            self._sweeping.cancel()
         try:
             async with asyncio.timeout(MODELS_SECONDS if seconds is None else min(MODELS_SECONDS, seconds / 2)):
                 await asyncio.gather(self.models.close(), self._run_command.close())
@@ -203,12 +218,35 @@ class App:
         shutil.rmtree(self.settings.outputs / session_id, ignore_errors=True)
 
     def _opened(self, record: SessionRecord) -> None:
-        self.models.warm_up(record.model)
+        if self._warm:
+            self.models.warm_up(record.model)
         self._third_party.start()
         self._systems.pop(record.id, None)
+        if self._sweeping is None:
+            self._sweeping = asyncio.create_task(self._sweep(), name="sweep outputs")
+
+    async def _sweep(self) -> None:
+        """Once in a process, some time after its first session has begun: remove outputs that are too old."""
+        await asyncio.sleep(SWEEP_AFTER)
+        try:
+            live = await self.store.live_sessions()
+        except StoreError as error:
+            log.info("old outputs stay for now: %s", error)
+            return
+        # A thread that nobody waits for: the end of the process may cut it short at any file.
+        work = threading.Thread(target=sweep, args=(self.settings.outputs, live, time.time()), daemon=True)
+        work.start()
 
 
 # ---------------------------------------------------------------- for the command line
+
+
+def mask_of(settings: Settings) -> Mask:
+    """Knows the keys that are configured or in the environment; what is found later is added to it."""
+    password = urlsplit(settings.anthropic_base_url).password or ""
+    own = (settings.anthropic_api_key, settings.anthropic_auth_token, password)
+    values = (value for server in settings.mcp_servers for value in secrets_of(server).results)
+    return Mask((*own, *values, *secret_values(settings.secret_env)), salt=os.urandom(16))
 
 
 def database_health(settings: Settings) -> Health:
@@ -216,27 +254,14 @@ def database_health(settings: Settings) -> Health:
     return examine(settings.database)
 
 
-async def service_answer(settings: Settings) -> str:
-    """What came of a request to the model service, which was sent without a key. Raises ProviderError."""
+async def service_answer(settings: Settings) -> tuple[str, bool]:
+    """What came of a request to the model service without a key, and whether it knows it. Raises ProviderError."""
     return await reach(settings.anthropic_base_url)
 
 
 def inspector_problems() -> list[str]:
     """What is wrong with inspectors of other packages; this loads them."""
     return third_party.load()[1]
-
-
-def rule_problems(settings: Settings) -> list[str]:
-    """What is wrong with configured rules for the shell, which would never match."""
-    problems = []
-    for rule in settings.rules:
-        pattern = parse_pattern(rule.pattern)
-        if pattern.tool == "shell" and pattern.argument is not None:
-            from quillback.inspectors.rule_commands import bad_command
-
-            if why := bad_command(pattern.argument):
-                problems.append(f"{settings.config_file}: {rule.pattern}: {why}")
-    return problems
 
 
 def user_hooks(settings: Settings) -> tuple[int, tuple[str, ...]]:
@@ -265,7 +290,7 @@ def inspectors_of(settings: Settings, side: SideModel) -> list[Inspector]:
         SecurityInspector((str(settings.home), str(settings.config_file.parent)), outputs=str(settings.outputs)),
         EgressInspector(EgressPolicy(settings.egress_allow, settings.egress_deny, settings.egress_default.value)),
         SandboxInspector(),
-        AdversaryInspector(settings.adversary, side),
+        AdversaryInspector(settings.adversary, side, misspelled),
         PermissionInspector(str(settings.outputs.resolve()), settings.rules, Judge(side)),
     ]
 
@@ -291,14 +316,16 @@ def serve_acp(handshake: Handshake | None, parent: int) -> int:
         with suppress(OSError):
             os.write(2, f"quillback: {wrong}\n".encode())
         return 1
+    keep_private()
     stdin, stdout = claim_stdio()
     errors = Stderr()
     sys.stdout = sys.stderr = cast("TextIO", errors)
     handshake = handshake or Handshake(b"")
     try:
         settings = load_settings(os.environ)
-        configure_logging(settings)
-        asyncio.run(_serve(settings, handshake, parent, stdin, stdout, errors))
+        mask = mask_of(settings)
+        configure_logging(settings, mask)
+        asyncio.run(_serve(settings, mask, handshake, parent, stdin, stdout, errors))
     except Exception:
         log.exception("Quillback has to stop")
         refuse(stdin, stdout, handshake.rest, NO_START)
@@ -309,9 +336,9 @@ def serve_acp(handshake: Handshake | None, parent: int) -> int:
 
 
 async def _serve(
-    settings: Settings, handshake: Handshake, parent: int, stdin: int, stdout: int, errors: Stderr
+    settings: Settings, mask: Mask, handshake: Handshake, parent: int, stdin: int, stdout: int, errors: Stderr
 ) -> None:
-    app = App(settings)
+    app = App(settings, mask)
     server = AcpServer(
         stdin,
         stdout,
@@ -351,14 +378,23 @@ def _leave_after(seconds: float, errors: Stderr) -> None:
     timer.start()
 
 
-def configure_logging(settings: Settings) -> None:
+class MaskingFormatter(logging.Formatter):
+    """Lines of the log without secrets."""
+
+    def __init__(self, mask: Mask, form: str) -> None:
+        super().__init__(form)
+        self._mask = mask
+
+    def format(self, record: logging.LogRecord) -> str:
+        return self._mask.hide(super().format(record))
+
+
+def configure_logging(settings: Settings, mask: Mask) -> None:
     """Everything but the protocol goes to stderr."""
-    logging.basicConfig(
-        stream=sys.stderr,
-        level=settings.log_level.value.upper(),
-        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
-    )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(MaskingFormatter(mask, "%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(handlers=[handler], level=settings.log_level.value.upper())
     for noisy in NOISY:
         logging.getLogger(noisy).setLevel(logging.WARNING)
-    for problem in settings.problems:
+    for problem in (*settings.problems, *warnings_of(settings)):
         log.warning("%s", problem)

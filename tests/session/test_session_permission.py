@@ -206,8 +206,10 @@ async def test_a_call_that_was_allowed_runs_while_the_next_is_asked_about(tmp_pa
         running = collect(k.session.submit([Text("go")]))
         await second.wait()
         await until(lambda: k.results() == ["shell"])
+        assert k.editor.open == 1
         second.open()
         await running
+        assert k.results() == ["shell", "shell"]
 
 
 # ---------------------------------------------------------------- modes

@@ -45,7 +45,9 @@ PARTS: dict[str, frozenset[str] | None] = {
     "toolboxes": CORE | {"config", "mcp", "project", "session", "skills", "tools", "trust"},
     "credentials": CORE | {"config"},
     "models": CORE | {"config", "credentials", "providers"},
-    "cli": CORE | {"session", "config", "credentials", "models", "app", "edge", "project", "recipes", "trust"},
+    "problems": CORE | {"config", "inspectors", "models"},
+    "cli": CORE
+    | {"session", "config", "credentials", "models", "problems", "app", "edge", "project", "recipes", "trust"},
     "app": ANYTHING,
     "__main__": ANYTHING,
 }

@@ -63,6 +63,7 @@ class Beside:
             now=services.now,
             new_id=services.new_id,
             said=self.said,
+            mask=services.mask,
         )
         return await run_checks(self.recipe, services.run_command, record.cwd, gate)
 

@@ -133,7 +133,7 @@ class Session:
         if self.busy and not self._services.policy.queue_when_busy:
             raise BusyError("a turn is running in this session; wait for it, or cancel it")
         services = self._services
-        message = self._user_message(with_linked_files(parts, self.roots))
+        message = self._user_message(with_linked_files(parts, self.roots, services.mask))
         services.store.put(message)
         job = Job(message, EventPipe(), aim, tuple(for_model))
         self._queue.append(job)

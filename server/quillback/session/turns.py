@@ -71,6 +71,7 @@ def _runner(session: "Session", services: Services, driver: Driver) -> Runner:
         now=services.now,
         cancel=driver.cancel,
         repeats=driver.turn.repeats,
+        mask=services.mask,
     )
     return Runner(
         permits=permits,
@@ -79,5 +80,6 @@ def _runner(session: "Session", services: Services, driver: Driver) -> Runner:
         finished=driver.tool_finished,
         concurrency=services.policy.tool_concurrency,
         stop_on_reject=services.policy.stop_on_reject,
-        hooks=ToolHooks(session.moments.hooks, session.note),
+        mask=services.mask,
+        hooks=ToolHooks(session.moments.hooks, session.note, services.mask),
     )

@@ -5,10 +5,12 @@ from pathlib import Path
 
 from attrs import define, field
 
+from quillback.core.mask import Mask
 from quillback.core.ports import Editor
 from quillback.core.subagent import Subagents
 from quillback.core.undo import KeepOriginal, KeepsNothing
 from quillback.tools.sandbox import Sandbox
+from quillback.tools.text import bounded
 
 
 @define(eq=False)
@@ -20,7 +22,8 @@ class ToolContext:
     tools read and update it. `outputs` is the directory for whole outputs, made on demand (0700, its files 0600).
     `secret_env` names variables that commands do not get, on top of `environment.held_back`. `sandbox` confines shell
     commands; without one they have the user's rights. `keep_original` is told of every file that is changed.
-    Without `subagents` there is no tool that starts one.
+    Without `subagents` there is no tool that starts one. `mask` knows what is secret; it is
+    the whole process's.
     """
 
     session_id: str
@@ -34,7 +37,12 @@ class ToolContext:
     sandbox: Sandbox | None = None
     keep_original: KeepOriginal = field(factory=KeepsNothing)
     subagents: Subagents | None = None
+    mask: Mask = field(factory=Mask)
 
     def inside(self, real: str) -> bool:
         """Whether a real path lies in one of the session's roots."""
         return any(Path(real).is_relative_to(root) for root in self.roots)
+
+    def bounded(self, text: str, name: str) -> str:
+        """`text` as a result: without secrets, and cut when it is long; the whole is then in a file."""
+        return bounded(self.mask.hide(text), self.outputs, name)
