@@ -3,14 +3,17 @@
 TOOLS = (
     "ask_user",
     "edit_file",
+    "final_output",
     "glob",
     "grep",
     "list_dir",
+    "load_skill",
     "mcp_read_resource",
     "read_file",
     "shell",
     "shell_kill",
     "shell_output",
+    "subagent",
     "todo_write",
     "write_file",
 )
