@@ -1,8 +1,9 @@
 """A stdio MCP server that does what tests need, run as a program: `mcp_server.py MODE [LOG]`.
 
 Modes: `tools` has a tool for each behaviour; `hang` never answers; `exit` ends at once; `names` and `schemas` list odd
-tools; `deep` lists one that is nested too deeply; `number` lists the number 5; `once` starts one time only; `modern` knows only the revision without a handshake; `rich` has resources and
-instructions as well. LOG gets a line of JSON for each start, call and cancel.
+tools; `deep` lists some that are nested too deeply; `number` lists the number 5; `once` starts one time only; `modern`
+knows only the revision without a handshake; `rich` has resources and instructions as well. LOG gets a line of JSON for
+each start, call and cancel.
 """
 
 import json
