@@ -3,7 +3,6 @@ import json
 import os
 import re
 import time
-from pathlib import Path
 
 import pytest
 
@@ -119,60 +118,6 @@ async def test_garbage_on_stdout_is_skipped(open_room, stdio, said):
     made = await open_room(stdio("s"))
     assert said(await made.call("s_garbage")) == "half ?"
     assert said(await made.call("s_echo")) == "{}"
-
-
-ODD_ANSWERS = {
-    "a number": ('{"jsonrpc": "2.0", "id": ID, "result": 5}', "does not follow the protocol"),
-    "null": ('{"jsonrpc": "2.0", "id": ID, "result": null}', "does not follow the protocol"),
-    "a list": ('{"jsonrpc": "2.0", "id": ID, "result": []}', "does not follow the protocol"),
-    "an error of words": ('{"jsonrpc": "2.0", "id": ID, "error": "no such note"}', "no such note"),
-    "an error without a code": ('{"jsonrpc": "2.0", "id": ID, "error": {"message": "broke"}}', "broke"),
-    "an error with a code of words": ('{"jsonrpc": "2.0", "id": ID, "error": {"code": "E", "message": "b"}}', ": b$"),
-    "no error": ('{"jsonrpc": "2.0", "id": ID, "error": null}', "does not follow the protocol"),
-    "broken inside": ('{"jsonrpc": "2.0", "id": ID, "result": {"content": [1, 2,]}}', "does not follow the protocol"),
-}
-
-
-@pytest.mark.parametrize("kind", ODD_ANSWERS)
-async def test_an_answer_that_is_none_fails_its_call_at_once(open_room, stdio, said, kind):
-    made = await open_room(stdio("s"))
-    line, why = ODD_ANSWERS[kind]
-    begun = time.monotonic()
-    with pytest.raises(ToolError, match=why):
-        await made.call("s_odd", q=line)
-    assert time.monotonic() - begun < 5
-    assert said(await made.call("s_echo")) == "{}"
-
-
-CONTENT = '{"content": [{"type": "text", "text": "here"}], "structuredContent": %s}'
-
-
-@pytest.mark.parametrize(
-    "result",
-    [
-        CONTENT % ('{"a":' * 300 + "1" + "}" * 300),
-        CONTENT % ("[" * 30_000 + "]" * 30_000),
-        CONTENT % ("1" * 5_000),
-        '{"content": [{"type": "text", "text": "he\x01re"}]}',
-    ],
-    ids=["deep", "very deep", "a long number", "a control character"],
-)
-async def test_an_answer_that_is_hard_to_read_is_read(open_room, stdio, said, result):
-    made = await open_room(stdio("s"))
-    assert "here" in said(await made.call("s_odd", q=f'{{"jsonrpc": "2.0", "id": ID, "result": {result}}}'))
-    assert "here" in said(await made.call("s_odd", q=f'{{"id": ID, "result": {result}}}'))
-
-
-async def test_a_list_that_is_none_fails_the_server_at_once(room, stdio):
-    begun = time.monotonic()
-    made = room(stdio("s", "number"))
-    made.box.start()
-    await made.box.ready(10)
-    assert time.monotonic() - begun < 8
-    assert states(made) == {"s": ServerState.FAILED}
-    (notice,) = made.notices
-    assert "does not follow the protocol" in notice
-    assert await until(lambda: not Path(f"/proc/{made.log('s')[0]['start']}").exists())
 
 
 async def test_a_huge_result_is_bounded_and_kept(open_room, stdio, said):
