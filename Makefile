@@ -1,6 +1,6 @@
 # Every target but help and clean first makes sure that .venv fits requirements.lock (see .ci/bootstrap).
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench lock venv clean
+.PHONY: help demo test soak check format bench lock venv clean
 
 BIN := .venv/bin
 CODE := server protocol tests .ci/bootstrap.py
@@ -17,6 +17,9 @@ demo: venv ## a whole turn on a temporary workspace: reads, edits, runs a test; 
 
 test: venv ## all tests; make test ARGS="tests/core -x" for some
 	$(BIN)/python -m pytest $(or $(ARGS),tests)
+
+soak: venv ## hours of work in minutes, and many random orders of events; see tests/soak/README.md
+	SOAK=long $(BIN)/python -m pytest $(or $(ARGS),tests/soak) -s -x
 
 check: venv ## lint, format and types
 	$(BIN)/ruff check $(CODE)

@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from quillback.core.audit import DecidedBy, Decision
 from quillback.core.event import StopReason, ToolStarted
 from quillback.core.message import Diff, Location, Text
 from quillback.core.ports import Access, Choice, EditorError, Mode, Rule, RuleEffect, StoreError
@@ -167,6 +168,8 @@ async def test_an_answer_that_cannot_be_stored_runs_nothing(tmp_path):
         assert completed(await k.play()).text == "done"
         assert k.results() == ["not run: The disk is full."]
         assert k.tools["shell"].started == []
+        (record,) = await k.store.audits(k.session.record.id)
+        assert (record.decision, record.decided_by) == (Decision.DENY, DecidedBy.INSPECTORS)
 
 
 async def test_stored_answers_outlive_the_session_and_stay_in_its_directory(tmp_path):

@@ -28,6 +28,7 @@ from quillback.core.ports import (
     Rule,
     RuleEffect,
     Store,
+    StoreError,
 )
 from quillback.core.verdict import Ask, Deny, Verdict, merge
 from quillback.session.masking import hidden_findings, hidden_shown
@@ -167,6 +168,9 @@ class Permits:
         try:
             await self._answered(ask)
             decision = Decision.ALLOW
+        except StoreError:
+            by = DecidedBy.INSPECTORS  # the user said yes, and it could not be kept
+            raise
         except EditorError as error:
             by = DecidedBy.INSPECTORS
             raise Refused(f"not run: the user could not be asked for permission ({error})") from None
