@@ -19,7 +19,7 @@ test: venv ## all tests; make test ARGS="tests/core -x" for some
 	$(BIN)/python -m pytest $(or $(ARGS),tests)
 
 soak: venv ## hours of work in minutes, and many random orders of events; see tests/soak/README.md
-	SOAK=long $(BIN)/python -m pytest $(or $(ARGS),tests/soak) -s -x
+	SOAK=long $(BIN)/python -m pytest $(or $(ARGS),tests/soak) -s -x -o faulthandler_timeout=0
 
 check: venv ## lint, format and types
 	$(BIN)/ruff check $(CODE)
