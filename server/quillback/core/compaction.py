@@ -5,7 +5,7 @@ that no call can be parted from its result and a kill leaves either all of it or
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from attrs import evolve, frozen
 
@@ -82,22 +82,28 @@ def can_shrink(messages: Sequence[Message]) -> bool:
     return any(m.visible_to_model and m.role is not Role.USER for m in since_summary(messages))
 
 
-def requests(messages: Sequence[Message], focus: str, room: int) -> list[SummaryRequest]:
+def requests(messages: Sequence[Message], focus: str, room: int) -> Iterator[SummaryRequest]:
     """What to ask for a summary of `messages`, try after try, each shorter than the one before and none longer than
     `room` tokens."""
-    most = max(room, 1_000) * BYTES_PER_TOKEN
-    texts: list[str] = []
-    for level in LEVELS:
-        text = rendered(messages, level)
-        if text_bytes(text) <= most and (not texts or len(text) < len(texts[-1])):
-            texts.append(text)
-    if not texts:
-        texts = [_middle_out(rendered(messages, 1.0), most // 2)]
-    if len(shorter := _middle_out(texts[-1], len(texts[-1]) // 2)) > 2_000:
-        texts.append(shorter)
     wish = f"\n\nThe user asks to keep above all: {focus}" if focus else ""
     ask = "\n\nSummarise the conversation above."
-    return [SummaryRequest(INSTRUCTIONS, f"<conversation>\n{text}\n</conversation>{wish}{ask}") for text in texts]
+    for text in _texts(messages, max(room, 1_000) * BYTES_PER_TOKEN):
+        yield SummaryRequest(INSTRUCTIONS, f"<conversation>\n{text}\n</conversation>{wish}{ask}")
+
+
+def _texts(messages: Sequence[Message], most: int) -> Iterator[str]:
+    """The conversation, shorter and shorter, of at most `most` bytes."""
+    last = ""
+    for level in LEVELS:
+        text = rendered(messages, level)
+        if text_bytes(text) <= most and (not last or len(text) < len(last)):
+            last = text
+            yield text
+    if not last:
+        last = _middle_out(rendered(messages, 1.0), most // 2)
+        yield last
+    if len(shorter := _middle_out(last, len(last) // 2)) > 2_000:
+        yield shorter
 
 
 def rendered(messages: Sequence[Message], left_out: float) -> str:

@@ -299,7 +299,8 @@ class Session:
         if entry.clear:
             self.past.forget(job.pipe)
         if not entry.runs:
-            return TurnCompleted(StopReason.END_TURN, run, entry.for_user)
+            reason = StopReason.CANCELLED if self._withdrawn else StopReason.END_TURN
+            return TurnCompleted(reason, run, entry.for_user)
         model = self.model
         self._driver = driver = driver_of(self, self._services, model, entry.aim, job.pipe)
         completed = await driver.run()
@@ -310,6 +311,8 @@ class Session:
 
     async def _received(self, job: Job) -> Entry | None:
         """What the prompt stands for; None when it was cancelled before that was known."""
+        if self._withdrawn:
+            return None
         prompt, given = evolve(job.message, state=MessageState.COMPLETE), None
         if job.aim is not None:
             typed = evolve(prompt, visible_to_model=False) if job.for_model else prompt
@@ -320,7 +323,9 @@ class Session:
         work = self._receiving = asyncio.create_task(received)
         try:
             await asyncio.wait({work})
-            return None if self._withdrawn or work.cancelled() else work.result()
+            entry = None if work.cancelled() else work.result()
+            # a command that has done its work is told of all the same
+            return None if entry is not None and entry.runs and self._withdrawn else entry
         finally:
             self._receiving = None
 
