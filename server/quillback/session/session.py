@@ -20,9 +20,10 @@ from quillback.core.ports import Editor, Mode, SessionRecord, StoreError
 from quillback.core.turn_types import Aim, Steered
 from quillback.core.undo import UndoReport
 from quillback.session.attachments import with_linked_files
+from quillback.session.beside import Rest
 from quillback.session.desk import SessionDesk
 from quillback.session.driver import Driver
-from quillback.session.entry import Entry, Reception
+from quillback.session.entry import Entry, Reception, says_something
 from quillback.session.history import known_files
 from quillback.session.job import Job
 from quillback.session.moments import Moments
@@ -36,7 +37,8 @@ from quillback.session.turns import driver_of
 from quillback.session.undo import Keeper, UndoBusyError, undo_messages, undo_turn
 
 HOOK_SECONDS = 0.8
-"""How long the hooks of the end of a session may take."""
+"""How long the hooks of the end of a session may take when all of it ends."""
+NOT_TOLD = "A message for the turn came too late for it and was not run. Send it again as a prompt."
 FAILED = TurnCompleted(StopReason.END_TURN, error="Quillback failed inside; its log says more.", error_kind="internal")
 log = logging.getLogger(__name__)
 
@@ -98,6 +100,7 @@ class Session:
         self._fresh = not history
         self._first = True
         self._alone = asyncio.Lock()
+        self.rest = Rest()
         self._dropped: list[Message] = []
         self._behind: set[asyncio.Task[None]] = set()
         self._closed = False
@@ -147,13 +150,16 @@ class Session:
         Raises NotRunningError, StoreError; ValueError where a hook does not let it through.
         """
         driver = self._driver
+        if not any(says_something(p) for p in parts):
+            raise ValueError("it says nothing")
         text = "".join(p.text for p in parts if isinstance(p, Text))
         answer = await self.moments.fire(HookPoint.USER_PROMPT_SUBMIT, prompt=text)
-        if driver is None or driver is not self._driver or driver.ended:
+        if driver is None or driver is not self._driver or driver.ended or driver.only_compacts:
             raise NotRunningError("no turn is running in this session; send it as a prompt")
         if answer.blocked or answer.halt:
             raise ValueError(f"a hook did not let this message through: {answer.blocked or answer.halt}")
-        message = self._user_message((*parts, *map(Text, answer.context)))
+        linked = with_linked_files(parts, self.roots, self._services.mask)
+        message = self._user_message((*linked, *map(Text, answer.context)))
         self._services.store.put(message)
         driver.feed(Steered(message))
         await self._services.store.flush()
@@ -215,14 +221,14 @@ class Session:
         finally:
             pipe.put(completed)
 
-    async def close(self) -> None:
+    async def close(self, hook_seconds: float = HOOK_SECONDS) -> None:
         """Cancel what runs, end every process of the session, save, and give the session up. Idempotent."""
         self._closed = True
         self.cancel()
         running = {*self._behind, self._worker} if self._worker is not None else self._behind
         if running:
             await asyncio.wait(running)
-        await self.moments.close(HOOK_SECONDS)
+        await self.moments.close(hook_seconds)
         try:
             await self._titles.close()
             await self.subagents.close()
@@ -275,6 +281,7 @@ class Session:
                 if self._driver is not None:
                     for message in self._driver.turn.steers:
                         self._not_run(message)
+                        self.tell(Noticed(message.id, NOT_TOLD, Severity.WARNING))
                 self._driver = None
                 self._enter_dropped()
                 await self._answer(job.pipe, completed)
@@ -297,7 +304,7 @@ class Session:
             return TurnCompleted(StopReason.CANCELLED)
         run = self._let_in(entry, job.pipe)
         if entry.clear:
-            self.past.forget(job.pipe)
+            self.past.forget(job.pipe, self.record, self.model)
         if not entry.runs:
             reason = StopReason.CANCELLED if self._withdrawn else StopReason.END_TURN
             return TurnCompleted(reason, run, entry.for_user)
@@ -318,12 +325,12 @@ class Session:
             typed = evolve(prompt, visible_to_model=False) if job.for_model else prompt
             given = Entry(typed, for_model=job.for_model, aim=job.aim)
         reception = Reception(self.moments, self.commands, SessionDesk(self, self._services))
-        first, self._first = self._first, False
-        received = reception.receive(prompt, given, first=first, fresh=self._fresh)
+        received = reception.receive(prompt, given, first=self._first, fresh=self._fresh)
         work = self._receiving = asyncio.create_task(received)
         try:
             await asyncio.wait({work})
             entry = None if work.cancelled() else work.result()
+            self._first = self._first and entry is None
             # a command that has done its work is told of all the same
             return None if entry is not None and entry.runs and self._withdrawn else entry
         finally:
