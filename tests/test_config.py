@@ -262,7 +262,7 @@ def test_names_of_other_tools_are_taken(home, name):
 
 def test_the_names_of_our_tools_are_those_of_the_toolbox(tmp_path):
     names = {tool.spec.name for tool in Room(tmp_path).toolbox.tools()}
-    assert {*names, "mcp_read_resource"} == {*TOOLS}
+    assert {*names, "mcp_read_resource", "load_skill", "subagent", "final_output"} == {*TOOLS}
 
 
 @pytest.mark.parametrize(

@@ -32,16 +32,17 @@ async def test_keys_that_tools_meet_stay_on_this_machine(tmp_path, fake: FakeMod
             f"for n in $(seq 2000); do echo {OTHER[:9]}; done; cat keys.txt; seq 9000; exit 3",
             f"printf %s {KEY[:9]}; sleep 0.3; tail -c +16 keys.txt | head -1; sleep 0.3",
         )
-        read, found, job = await play(
+        read, found, all_of_it, job = await play(
             a,
             fake,
             session,
             Use("read_file", {"path": "keys.txt"}),
             Use("grep", {"pattern": "=", "path": "keys.txt"}),
+            Use("grep", {"pattern": ".", "path": "keys.txt"}),
             Use("shell", {"command": "cat keys.txt", "background": True}),
         )
         output = await play(a, fake, session, Use("shell_output", {"job": "job_1", "wait": 5}))
-        for text in (outputs[0], *map(result_text, (read, found, *output))):
+        for text in (outputs[0], *map(result_text, (read, found, all_of_it, *output))):
             assert len(masks_in(text)) == (2 if text == result_text(found) else 3), text
         assert masks_in(outputs[2]) <= masks_in(outputs[0])
         assert masks_in(outputs[2])

@@ -46,6 +46,13 @@ async def test_matches_have_path_line_and_text(room: Room):
     assert await grep(room, "nothing here") == ["No matches."]
 
 
+@pytest.mark.parametrize(("pattern", "line"), [("=", "a = b"), ("==", "a == b"), ("-e", "x -e y"), ("--", "x --y")])
+async def test_a_pattern_that_looks_like_an_option_is_a_pattern(room: Room, pattern: str, line: str):
+    room.file("a.txt", f"nothing\n{line}\n")
+    assert await grep(room, pattern) == [f"a.txt:2: {line}"]
+    assert await grep(room, pattern, path="a.txt", literal=True) == [f"a.txt:2: {line}"]
+
+
 async def test_options(room: Room):
     room.file("a.py", "Foo.bar(1)\nfooXbar(1)\n")
     room.file("a.ts", "foo.bar(1)\n")

@@ -21,7 +21,7 @@ _BEGIN = "-----BEGIN "
 _PRIVATE = re.compile(r"-----BEGIN (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----")
 _OPEN_PRIVATE = re.compile(r"-----BEGIN [A-Z0-9 -]*\Z")
 _END = re.compile(r"-----END [A-Z0-9 ]{1,80}-----")
-_REST = re.compile(r"(?:(?:\r?\n|\\n)[ \t0-9]*[A-Za-z0-9+/=]{8,})*")
+_REST = re.compile(r"(?:(?:\r?\n|\\n)(?:[^\r\n]{1,300}:[0-9]+: )?[ \t0-9]*[A-Za-z0-9+/=]{8,})*")
 _SHAPES = {
     "sk-": (
         r"sk-ant-[\w-]{16,}",

@@ -34,7 +34,7 @@ from quillback.session.services import CommandsRequest, Services, ToolboxRequest
 from quillback.session.subagent import SubagentsOf
 from quillback.session.title import Titles
 from quillback.session.turns import driver_of
-from quillback.session.undo import Keeper, UndoBusyError, undo_messages, undo_turn
+from quillback.session.undo import Keeper, UndoBusyError, undo_open
 
 HOOK_SECONDS = 0.8
 """How long the hooks of the end of a session may take when all of it ends."""
@@ -217,7 +217,7 @@ class Session:
     async def _answer(self, pipe: EventPipe, completed: TurnCompleted) -> None:
         """The last event of a prompt, whatever happens: with an error where not all of it could be saved."""
         try:
-            completed = await saved(self._services.store, completed)
+            completed = await saved(self._services.store, completed, self.record.id)
         finally:
             pipe.put(completed)
 
@@ -365,21 +365,7 @@ class Session:
 
     async def undo_files(self, *, for_user: bool) -> UndoReport:
         """Like `undo`, for the prompt that is being received."""
-        services, record = self._services, self.record
-        report = await undo_turn(services.store.originals, record.id, services.restore(record, self.editor))
-        told = undo_messages(
-            report,
-            self.history,
-            cwd=record.cwd,
-            session_id=record.id,
-            new_id=services.new_id,
-            now=services.now,
-            for_user=for_user,
-        )
-        for message in told:
-            self.past.enter(message)
-        await services.store.flush()
-        return report
+        return await undo_open(self.past, self.record, self.editor, for_user=for_user)
 
     # ------------------------------------------------------------ small things
 

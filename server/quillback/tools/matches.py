@@ -97,7 +97,7 @@ async def ripgrep(program: str, place: Place, query: Query, keep: Keep) -> Found
     command += [] if above.rules else ["--no-ignore-parent"]
     options = ["--ignore-case"] if query.ignore_case else []
     options += ["--fixed-strings"] if query.literal else []
-    search = [*command, *options, f"--regexp={query.pattern}", "--"]
+    search = [*command, *options, "-e", query.pattern, "--"]  # with `--regexp=` a leading `=` gets lost
     if place.name is not None:
         # Given by name it would be opened again, and by then it could be a link.
         with _file(place) as handle:

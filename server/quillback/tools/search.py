@@ -104,7 +104,9 @@ async def _search(context: ToolContext, target: Target, query: Query, wanted: "r
     def keep(name: str, number: int, text: str) -> str | None:
         if wanted is not None and not wanted.fullmatch(name):
             return None
-        shown = context.mask.hide(visible(text))
+        shown = visible(text)
+        if "-----BEGIN " not in shown:  # a private key has to be seen whole, with the lines that follow
+            shown = context.mask.hide(shown)
         shown = shown if len(shown) <= WIDTH else context.mask.hide_growing(shown[:WIDTH]) + "…"
         path = str(Path(target.path, name)) if place.name is None else target.path
         return f"{label(context.cwd, path)}:{number}: {shown}"
