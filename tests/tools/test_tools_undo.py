@@ -256,64 +256,6 @@ async def test_an_undo_that_was_cut_off_goes_on_where_it_stopped(t: Turns):
     assert await t.undone() == {"prompt": ""}
 
 
-async def test_an_undo_that_is_killed_at_any_moment_is_done_and_told_by_the_next(tmp_path):
-    script = """
-        import threading
-        from support.undoing import turns
-        from quillback.session.undo import undo_turn
-        from quillback.tools.restore import Restorer
-
-        async def main():
-            async with turns(path) as t:
-                async def tell(report):
-                    t.store.put(said("told", "\\n".join((*report.restored, *report.removed))))
-                    await t.store.flush()
-
-                await t.store.originals.latest("s1")
-                threading.Timer(float(arguments[0]), os.kill, (os.getpid(), signal.SIGKILL)).start()
-                await undo_turn(t.store.originals, "s1", Restorer(t.room.context), tell)
-                signal.pause()
-
-        asyncio.run(main())
-    """
-    cut = 0
-    for number in range(20):
-        home = (tmp_path / str(number)).resolve()
-        home.mkdir()
-        async with turns(home) as t:
-            old = [t.room.file(f"{n}.txt", "zero\n", 0o640) for n in range(12)]
-            t.prompt = "p0"
-            await t.write("earlier.txt", "earlier\n")
-            t.prompt = "p1"
-            for file in old:
-                await t.write(file.name, "one\n")
-            for n in range(6):
-                await t.write(f"new/{n}.txt", "one\n")
-        (process,) = [start(script, home, str(random.uniform(0.0, 0.12)))]
-        assert process.communicate(timeout=30)[1] == ""
-        async with turns(home) as t:
-            assert {f.read_text() for f in old} <= {"zero\n", "one\n"}
-            theirs = old[random.randrange(12)]
-            theirs.write_text("by the user\n")
-            told = [text for m in await t.store.messages("s1") for text in m.text().split("\n")]
-            report = await t.undo()
-            if not told:
-                cut += 1
-                assert report.prompt == "p1"
-            if report.prompt == "p1":
-                assert len(report.restored) + len(report.removed) + len(report.kept) == 18 or told
-                assert report.kept in ((), ((str(theirs), CHANGED),))
-                told += [*report.restored, *report.removed]
-                report = await t.undo()
-            names = {str(f) for f in old} | {str(t.room.workspace / f"new/{n}.txt") for n in range(6)}
-            assert names - {str(theirs)} <= set(told), "each is told, before or after the kill"
-            assert (report.prompt, report.removed) == ("p0", (str(t.room.workspace / "earlier.txt"),))
-            assert theirs.read_text() == "by the user\n"
-            assert {(f.read_text(), stat.S_IMODE(f.stat().st_mode)) for f in old if f != theirs} == {("zero\n", 0o640)}
-            assert sorted(f.name for f in t.room.workspace.iterdir()) == sorted(f.name for f in old)
-    assert cut, "no undo was killed before its end"
-
-
 async def test_what_failed_is_tried_once_more_and_then_given_up(t: Turns):
     first, second = t.room.file("a.txt", "zero\n"), t.room.file("b.txt", "zero\n")
     await t.write("b.txt", "old turn\n")
