@@ -1,6 +1,6 @@
 # Every target but help and clean first makes sure that .venv fits requirements.lock (see .ci/bootstrap).
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-editors check format bench lock venv clean
+.PHONY: help demo test test-editors soak check format bench lock venv clean
 
 BIN := .venv/bin
 CODE := server protocol tests .ci/bootstrap.py
@@ -21,6 +21,9 @@ test: venv ## all tests; make test ARGS="tests/core -x" for some
 test-editors: venv ## the plug-ins in the real editors, which are installed into .venv-editors
 	sh .ci/editors
 	.venv-editors/bin/python -m pytest $(or $(ARGS),tests/editors)
+
+soak: venv ## hours of work in minutes, and many random orders of events; see tests/soak/README.md
+	SOAK=long $(BIN)/python -m pytest $(or $(ARGS),tests/soak) -s -x -o faulthandler_timeout=0
 
 check: venv ## lint, format and types
 	$(BIN)/ruff check $(CODE)

@@ -153,8 +153,9 @@ class Build:
             self.env["UV_DEFAULT_INDEX"] = index
         uv = (VENV / "bin" / "uv", "pip", "install", "--quiet", "--python", PYTHON)
         # Compiled here once: else the first processes of the test suite would all do it at the same time.
-        return self.run(*uv, "--compile-bytecode", "--require-hashes", "--requirements", LOCK) and self.run(
-            *uv, "--no-deps", "--no-build-isolation", "--editable", ROOT
+        # Where it fails pip does the same work and says what is wrong.
+        return self.run(*uv, "--compile-bytecode", "--require-hashes", "--requirements", LOCK, quiet=True) and self.run(
+            *uv, "--no-deps", "--no-build-isolation", "--editable", ROOT, quiet=True
         )
 
     def pip_index(self) -> str:

@@ -8,9 +8,12 @@ from pathlib import Path
 import pytest
 from attrs import evolve
 
-from quillback.config import LogLevel, OnBusy, OnReject, Sandbox, Settings, load_settings
+from quillback import config
+from quillback.config import EgressDefault, LogLevel, OnBusy, OnReject, Sandbox, Settings, load_settings
+from quillback.config_tools import TOOLS
 from quillback.core.model import Thinking
 from quillback.core.ports import Mode
+from support.toolroom import Room
 
 
 @pytest.fixture
@@ -60,6 +63,11 @@ def test_everything_can_be_set_in_the_file(home):
         secret_env = ["GITHUB_TOKEN"]
         log_level = "debug"
 
+        [egress]
+        allow = ["*.example.com", "registry:npm", "::1"]
+        deny = ["s3://bucket"]
+        default = "ask"
+
         [anthropic]
         api_key = "sk-file"
         auth_token = "token"
@@ -80,6 +88,9 @@ def test_everything_can_be_set_in_the_file(home):
         allow=("read_file",),
         ask=("shell(git push:*)",),
         deny=("shell(rm:*)",),
+        egress_allow=("*.example.com", "registry:npm", "::1"),
+        egress_deny=("s3://bucket",),
+        egress_default=EgressDefault.ASK,
         thinking=Thinking.HIGH,
         context_window=200_000,
         max_steps=5,
@@ -132,8 +143,19 @@ def test_the_environment_wins_over_the_file_and_empty_variables_do_not_count(hom
     [
         ('mode = "wild"', "mode: 'wild' is not allowed; use approve, smart, auto or chat"),
         ('allow = "shell"', "allow: 'shell' is not allowed; use a list of rules such as 'shell(git log:*)'"),
-        ("deny = [1]", "deny: a list is not allowed; use a list of rules such as"),
-        ('ask = ["shell("]', "ask: a list is not allowed; use a list of rules: 'shell(' is not a rule; write"),
+        ("deny = [1]", "deny: 1 is not a rule; write 'shell(git log:*)'"),
+        ('ask = ["shell("]', "ask: 'shell(' is not a rule; write 'shell(git log:*)'"),
+        ('deny = ["shel(rm:*)"]', "deny: 'shel(rm:*)': no tool is called shel; did you mean shell?"),
+        ('deny = ["Shell(rm:*)"]', "no tool is called Shell; did you mean shell?"),
+        ('allow = ["readfile"]', "no tool is called readfile; did you mean read_file?"),
+        ('small_model = "scripted:echo"', "small_model: 'scripted:echo' is not allowed; use the id of a real model"),
+        ("egress = 3", "egress: must be a table, such as [egress]"),
+        ('egress.default = "maybe"', "egress.default: 'maybe' is not allowed; use allow, ask or deny"),
+        ("egress.alow = 3", "egress.alow: no such key; did you mean egress.allow?"),
+        ('egress.deny = "x"', "egress.deny: 'x' is not allowed; use a list of hosts"),
+        ('egress.deny = ["https://x.com"]', "egress.deny: 'https://x.com' is not a host"),
+        ('egress.deny = ["x.com:443"]', "egress.deny: 'x.com:443' is not a host"),
+        ('egress.deny = ["10.0.0.0/8"]', "egress.deny: '10.0.0.0/8' is not a host"),
         ("mode = true", "mode: true is not allowed"),
         ('thinking = "max"', "use off, low, medium or high"),
         ("max_steps = 0", "use a whole number from 1 to 1000000"),
@@ -218,6 +240,46 @@ def test_a_bad_variable_is_one_problem_and_the_file_decides(home, name, value, s
     assert bad == evolve(good, problems=(problem,))
 
 
+@pytest.mark.parametrize("key", config._KEYS, ids=lambda key: key.name)
+def test_every_key_is_read_from_the_file(home, key):
+    (problem,) = load(home, f"{key.name} = {{x = 1}}").problems
+    assert problem.startswith(f"{home / 'config.toml'}:1: {key.name}: ")
+    assert "is not allowed" in problem
+
+
+def test_good_rules_count_beside_a_bad_one_which_is_named_with_its_own_line(home):
+    settings = load(home, 'mode = "auto"\ndeny = [\n  "shell(rm:*)",\n  "shel(x)",\n]\nask = ["grep"]\n')
+    (problem,) = settings.problems
+    assert problem.startswith(f"{home / 'config.toml'}:4: deny: 'shel(x)'")
+    assert (settings.deny, settings.ask) == (("shell(rm:*)",), ("grep",))
+    assert settings.sources["deny[shell(rm:*)]"] == f"{home / 'config.toml'}:3"
+
+
+@pytest.mark.parametrize("name", ["tracker_list_issues", "fs_read_file", "editor_shell", "mcp_read_resource", "issues"])
+def test_names_of_other_tools_are_taken(home, name):
+    assert load(home, f'allow = ["{name}"]').problems == ()
+
+
+def test_the_names_of_our_tools_are_those_of_the_toolbox(tmp_path):
+    names = {tool.spec.name for tool in Room(tmp_path).toolbox.tools()}
+    assert {*names, "mcp_read_resource", "load_skill", "subagent", "final_output"} == {*TOOLS}
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("QUILLBACK_MODLE", "did you mean QUILLBACK_MODE?"),
+        ("QUILLBACK_TOOL_CONCURRENCY", "tool_concurrency is set in config.toml"),
+    ],
+)
+def test_a_variable_that_is_none_of_ours_is_a_warning(home, name, says):
+    settings = load(home, "", **{name: "x"})
+    assert settings.problems == ()
+    (warning,) = settings.warnings
+    assert warning == f"{name}: no such variable; {says}"
+    assert load(home, "", QUILLBACK_COMMAND="1", QUILLBACK_MCP_SERVER="1").warnings == ()
+
+
 def test_good_names_of_secret_variables_count_beside_a_bad_one(home):
     settings = load(home, 'secret_env = ["MYSEC", "BAD-NAME", "OTHER"]\n')
     assert settings.secret_env == {"MYSEC", "OTHER"}
@@ -282,10 +344,12 @@ def test_the_home_holds_everything(home):
     assert settings.outputs == home / "outputs"
 
 
-def test_a_relative_home_is_made_absolute_and_the_user_expanded(home, monkeypatch):
+def test_a_relative_home_is_refused_and_the_user_expanded(home, monkeypatch):
     monkeypatch.chdir(home)
     monkeypatch.setenv("HOME", str(home / "me"))
-    assert load_settings({"QUILLBACK_HOME": "qb"}).home == home / "qb"
+    refused = load_settings({"QUILLBACK_HOME": "qb"})
+    assert refused.problems[0].startswith("QUILLBACK_HOME: 'qb' is not an absolute path")
+    assert not refused.home.is_relative_to(home)
     assert load_settings({"QUILLBACK_HOME": "~/qb"}).home == home / "me" / "qb"
 
 

@@ -130,9 +130,9 @@ FINE = [
     "/tmp",
     "~/.config/zed",
     "$HOME/x",
-    "{tmp}/root",
-    "docs/home/index",
-    "/etc/root.conf",
+    "{tmp}/ro" + "ot",
+    "docs/ho" + "me/index",
+    "/etc/ro" + "ot.conf",
     "framework/x",
     "pypi.org",
 ]

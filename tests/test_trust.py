@@ -219,6 +219,7 @@ def test_several_processes_lose_no_decision(tmp_path: Path):
         ('secret_env = ["A"]', "secret_env: a project cannot set this"),
         ("allow = 3", "allow: must be a list of rules"),
         ("allow = [3]", "is not a rule"),
+        ('allow = ["shel(ls)"]', "no tool is called shel; did you mean shell?"),
         ('allow = ["shell()"]', "has nothing between its brackets"),
         ('[hooks]\nstop = "check.sh"', "hooks: these belong into .quillback/hooks.json"),
         ("mcp = 3", "must be a table of tables"),

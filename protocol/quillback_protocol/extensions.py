@@ -3,6 +3,7 @@
 Objects live under the key `quillback.dev` of a spec object's `_meta`, methods start with `_quillback/`.
 """
 
+import logging
 from typing import Any
 
 from attrs import field, frozen
@@ -24,6 +25,8 @@ SET_FRONTEND_TOOLS = "_quillback/frontend_tools/set"
 HISTORY_REPLACED = "_quillback/session/history_replaced"
 MCP_MESSAGE = "mcp/message"
 FORK = "session/fork"
+_FLAGS = ("messageIds", "historyReplaced", "mcpOverAcp")
+log = logging.getLogger(__name__)
 
 
 @frozen
@@ -94,9 +97,9 @@ class FrontendToolDeclaration(Base):
 
 @frozen
 class SetFrontendToolsNotification(Base):
-    """The complete new list: of one session, or of every session that has none of its own. Items are raw."""
+    """The complete new list: of one session, or of every session that has none of its own. Raw, list or not."""
 
-    tools: tuple[JsonObject, ...] = field(metadata=LENIENT)
+    tools: Any
     session_id: str | None = field(default=None, metadata=STRICT)
 
 
@@ -209,12 +212,13 @@ class ClientDeclaration:
 
     `message_ids`: it tells messages apart by id, so nothing needs to be put between them on the wire.
     `mcp_over_acp`: it may hand over MCP servers of type `acp`. `history_replaced`: it wants the notification of that
-    name. `session_fork`: it knows that sessions can be forked. `frontend_tools` are the tools it runs itself, raw.
+    name. `session_fork`: it knows that sessions can be forked. `frontend_tools` are the tools it runs itself, raw, list
+    or not.
     """
 
     message_ids: bool = False
     history_replaced: bool = False
-    frontend_tools: tuple[JsonObject, ...] = ()
+    frontend_tools: Any = ()
     mcp_over_acp: bool = False
     session_fork: bool = False
 
@@ -237,11 +241,12 @@ class TurnUsage:
 
 @frozen
 class PromptResult:
-    """In the `_meta` of a prompt's answer: the last message of the turn, whole."""
+    """In the `_meta` of a prompt's answer: the last message of the turn, `truncated` where its text is cut."""
 
     message_id: str
     text: str
     usage: TurnUsage | None = None
+    truncated: bool = False
 
 
 Addition = ClientDeclaration | Supersedes | PromptResult
@@ -253,12 +258,19 @@ def to_meta(addition: Addition, meta: JsonObject | None = None) -> JsonObject:
 
 
 def client_declaration(meta: JsonObject | None) -> ClientDeclaration:
-    """What the client declared; nothing, if it did not or in a form that cannot be read."""
+    """What the client declared; nothing, if it did not. What is in a form that cannot be read is logged."""
     raw = (meta or {}).get(META_KEY)
-    try:
-        return get_converter().structure(raw, ClientDeclaration)
-    except WireError:
+    if raw is None:
         return ClientDeclaration()
+    try:
+        declaration = get_converter().structure(raw, ClientDeclaration)
+    except WireError as error:
+        log.warning("%s in _meta: %s", META_KEY, error)
+        return ClientDeclaration()
+    for name in _FLAGS:
+        if not isinstance(raw.get(name), bool | None):
+            log.warning("%s of %s in _meta is neither true nor false", name, META_KEY)
+    return declaration
 
 
 def fork_at(meta: JsonObject | None) -> str:

@@ -26,6 +26,7 @@ _SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
 _PAIR_OR_ESCAPE = re.compile(
     rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<lone>\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\."
 )
+_HALF = "\ud800"
 _HEADER = re.compile(rb"([\w-]+)[ \t]*:[ \t]*(.*)")
 _LENGTH = re.compile(rb"[0-9]{1,20}")
 _RESYNC = re.compile(rb"content-length:[ \t]{0,8}[0-9]{1,20}[ \t]{0,8}\r?\n", re.IGNORECASE)
@@ -49,7 +50,10 @@ def too_large(limit: int) -> FramingError:
 
 
 def decode(data: bytes | bytearray) -> object:
-    """One JSON value, or a FramingError. Integers keep all digits; lone surrogates become U+FFFD."""
+    """One JSON value, or a FramingError. Integers keep all digits; lone surrogates become U+FFFD.
+
+    One in the `id` of an object stays one, so that nobody takes it for another id.
+    """
     data = data.removeprefix(_BOM)
     try:
         if _LONG_NUMBER in data.translate(_DIGITS):
@@ -57,17 +61,30 @@ def decode(data: bytes | bytearray) -> object:
         return orjson.loads(data)
     except (ValueError, RecursionError) as error:
         if isinstance(error, ValueError) and _SURROGATE_ESCAPE.search(data):
-            mended = _PAIR_OR_ESCAPE.sub(lambda m: rb"\ufffd" if m["lone"] else m[0], data)
+            mended = _mended(data)
             if mended != data:
-                return decode(mended)
+                return _with_half_id(decode(mended), data)
         return FramingError(PARSE_ERROR, f"parse error: {_reason(data, error)}")
 
 
 def _decode_exactly(data: bytes | bytearray) -> object:
     # orjson turns integers beyond 64 bits into floats; an id must be echoed digit by digit.
-    if _SURROGATE_ESCAPE.search(data):
-        data = _PAIR_OR_ESCAPE.sub(lambda m: rb"\ufffd" if m["lone"] else m[0], data)
-    return json.loads(data.decode(), parse_constant=_finite, parse_float=_finite)
+    mended = _mended(data) if _SURROGATE_ESCAPE.search(data) else data
+    value = json.loads(mended.decode(), parse_constant=_finite, parse_float=_finite)
+    return value if mended == data else _with_half_id(value, data)
+
+
+def _mended(data: bytes | bytearray, half: bytes = rb"\ufffd") -> bytes:
+    return _PAIR_OR_ESCAPE.sub(lambda m: half if m["lone"] else m[0], data)
+
+
+def _with_half_id(value: object, data: bytes | bytearray) -> object:
+    """`value`, with half a character as its `id` if that had one in `data`: then another mending gives another id."""
+    if isinstance(value, dict) and isinstance(value.get("id"), str) and "\ufffd" in value["id"]:
+        other = decode(_mended(data, rb"\ufffe"))
+        if isinstance(other, dict) and other["id"] != value["id"]:
+            value["id"] = _HALF
+    return value
 
 
 def _finite(text: str) -> float:

@@ -1,5 +1,6 @@
 """JSON-RPC 2.0 messages as closed types, so that every odd object is judged in one place: `classify`."""
 
+import re
 from typing import Any, TypeGuard
 
 from attrs import frozen
@@ -15,6 +16,7 @@ INTERNAL_ERROR = -32603
 AUTH_REQUIRED = -32000
 RESOURCE_NOT_FOUND = -32002
 REQUEST_CANCELLED = -32800
+_HALF = re.compile("[\ud800-\udfff]")
 
 
 @frozen
@@ -88,7 +90,10 @@ Incoming = Message | Invalid
 
 
 def is_request_id(value: object) -> TypeGuard[RequestId]:
-    return value is None or isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool))
+    """Not a string with half a character in it either: it could not be written back."""
+    if isinstance(value, str):
+        return value.isascii() or not _HALF.search(value)
+    return value is None or (isinstance(value, int) and not isinstance(value, bool))
 
 
 def classify(obj: object) -> Incoming:

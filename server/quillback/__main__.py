@@ -3,13 +3,22 @@
 import os
 import signal
 import sys
+from contextlib import suppress
 
 BROKEN = "Quillback cannot start, its installation is broken; its standard error says more"
 
 
 def main() -> int:
-    """Returns the exit code: 0 done, 1 failed, 2 usage, 3 cancelled, 4 no credentials."""
-    arguments = sys.argv[1:]
+    """Returns the exit code, or ends the process with it.
+
+    0 done, 1 failed, 2 usage, 3 cancelled, 4 no credentials.
+    """
+    code = _run(sys.argv[1:])
+    _leave_threads(code)
+    return code
+
+
+def _run(arguments: list[str]) -> int:
     if arguments in (["acp"], ["lsp"]) or (not arguments and not os.isatty(0)):
         return _serve(arguments[0] if arguments else "")
     from quillback.cli.main import run
@@ -35,7 +44,7 @@ def _serve(front: str) -> int:
         return 0
     lsp = front == "lsp" or (not front and is_lsp(handshake.rest))
     try:
-        from quillback.app import serve_acp, serve_lsp
+        from quillback.serving import serve_acp, serve_lsp
     except Exception as error:
         _failed(f"cannot start, its installation is broken: {type(error).__name__}: {error}")
         if not lsp:
@@ -48,6 +57,17 @@ def _failed(why: str) -> int:
     if sys.stderr:
         print(f"quillback: {why}", file=sys.stderr, flush=True)
     return 1
+
+
+def _leave_threads(code: int) -> None:
+    """End without taking the interpreter apart where threads still run: one that imports a library aborts it."""
+    import threading
+
+    if any(thread.daemon for thread in threading.enumerate()):
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError, AttributeError):
+                stream.flush()
+        os._exit(code)
 
 
 def _leave(*_: object) -> None:

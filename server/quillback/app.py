@@ -5,30 +5,23 @@ import logging
 import os
 import random
 import shutil
-import sys
 import threading
 import time
-from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
-from typing import TextIO, cast
+from urllib.parse import urlsplit
 
 from attrs import evolve
 
 from quillback.commands.session_commands import SessionCommands
-from quillback.config import Settings, load_settings
+from quillback.config import Settings
+from quillback.config_tools import misspelled
 from quillback.core.hooks import Hooks
+from quillback.core.mask import Mask
 from quillback.core.model import Model
 from quillback.core.ports import Inspection, Inspector, SessionRecord, StoreError
-from quillback.core.rules import parse_pattern
 from quillback.core.side import SideModel
 from quillback.core.turn_types import Compacting, Limits
-from quillback.edge import fds
-from quillback.edge.handshake import Handshake, refuse
-from quillback.edge.serve import AcpServer
-from quillback.edge.stderr import Stderr
-from quillback.edge.stdio import claim_stdio
 from quillback.hooks.files import UserFile
 from quillback.hooks.runner import CommandHooks
 from quillback.inspectors import third_party
@@ -41,14 +34,16 @@ from quillback.inspectors.permission_rules import narrowest
 from quillback.inspectors.sandbox import SandboxInspector
 from quillback.inspectors.security import SecurityInspector
 from quillback.inspectors.third_party import ThirdParty
+from quillback.mcp.server import secrets_of
 from quillback.models import SCRIPTED, Models
+from quillback.problems import problems_of
 from quillback.project_hooks import ProjectHooks
 from quillback.providers.reach import reach
 from quillback.providers.scripted import demo_workspace
 from quillback.recipes.commands import RecipeCommands
 from quillback.session.ids import IdSource
 from quillback.session.permits import Inspected
-from quillback.session.registry import Defaults, Sessions
+from quillback.session.registry import Defaults
 from quillback.session.services import CommandsRequest, Policy, Services
 from quillback.session.side import SmallModel
 from quillback.session.system_prompt import system_prompt
@@ -57,29 +52,18 @@ from quillback.skills.context_files import context
 from quillback.store.health import Health, examine
 from quillback.store.sqlite import SqliteStore
 from quillback.toolboxes import Toolboxes, sandbox_of
+from quillback.tools.environment import secret_values
+from quillback.tools.kept import sweep
 from quillback.tools.restore import restorer
 from quillback.tools.run_command import CommandRunner
 from quillback.trust import load_project, trust_of
 
-NOISY = (
-    *("httpx2", "httpcore2", "anthropic", "mcp", "client", "asyncio", "aiosqlite"),
-    *("keyring", "jeepney", "secretstorage"),
-)
-"""Loggers of libraries that tell too much below warnings: of requests, and of what the keyring holds."""
-END_SECONDS = 4.8
-"""From the end of the input to the end of the process, whatever hangs; five are promised."""
-CLOSE_SECONDS = 4.3
-"""Until everything is closed where that is possible; the rest is for the end of the interpreter."""
-STORE_SECONDS = 0.8
-"""What of it is kept for the store."""
-SAVE_SECONDS = 1.0
-"""How long an answer to a prompt waits for another process to let go of the database, when the end has begun."""
 MODELS_SECONDS = 0.5
-LOG_SECONDS = 0.3
 SYSTEMS = 200
 """Sessions whose system prompt is kept."""
 DOCTOR_SECONDS = 1.0
-NO_START = "Quillback could not start because of an internal error; its standard error says more"
+SWEEP_AFTER = 2.0
+"""Seconds after the first session has begun until old outputs are looked for."""
 log = logging.getLogger(__name__)
 
 
@@ -88,12 +72,14 @@ def now_ms() -> int:
 
 
 class App:
-    """Everything of one process but its edge."""
+    """Everything of one process but its edge. `warm` prepares the model of each session that is opened."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, mask: Mask | None = None, *, warm: bool = True) -> None:
         self.settings = settings
-        self.models = Models(settings)
-        self.problems = (*settings.problems, *self.models.problems, *rule_problems(settings))
+        self._warm = warm
+        mask = mask or mask_of(settings)
+        self.models = Models(settings, mask)
+        self.problems = problems_of(settings, self.models)
         self.store = SqliteStore(settings.database, now=now_ms)
         self.defaults = Defaults(self.models.default, settings.mode, settings.thinking)
         small = SmallModel(self._small_model, self.models.provider)
@@ -101,12 +87,13 @@ class App:
         self._third_party = ThirdParty()
         self._systems: dict[str, str] = {}
         self._user_hooks = UserFile(settings.user_hooks)
-        self._run_command = CommandRunner(settings.secret_env)
+        self._run_command = CommandRunner(settings.secret_env, mask)
+        self._sweeping: asyncio.Task[None] | None = None
         self.services = Services(
             store=self.store,
             model=self.models.get,
             provider=self.models.provider,
-            toolbox=Toolboxes(settings).open,
+            toolbox=Toolboxes(settings, mask).open,
             system=self._system,
             inspect=self._inspect,
             rule=narrowest,
@@ -123,11 +110,14 @@ class App:
             commands=self._commands,
             policy=_policy(settings),
             title=title_writer(small) if settings.titles else None,
+            mask=mask,
         )
 
     async def close(self, seconds: float | None = None) -> None:
         """Takes `seconds` at most, five if not told. Raises StoreError naming what is not saved."""
         begun = time.monotonic()
+        if self._sweeping is not None:
+            self._sweeping.cancel()
         try:
             async with asyncio.timeout(MODELS_SECONDS if seconds is None else min(MODELS_SECONDS, seconds / 2)):
                 await asyncio.gather(self.models.close(), self._run_command.close())
@@ -205,12 +195,35 @@ class App:
         shutil.rmtree(self.settings.outputs / session_id, ignore_errors=True)
 
     def _opened(self, record: SessionRecord) -> None:
-        self.models.warm_up(record.model)
+        if self._warm:
+            self.models.warm_up(record.model)
         self._third_party.start()
         self._systems.pop(record.id, None)
+        if self._sweeping is None:
+            self._sweeping = asyncio.create_task(self._sweep(), name="sweep outputs")
+
+    async def _sweep(self) -> None:
+        """Once in a process, some time after its first session has begun: remove outputs that are too old."""
+        await asyncio.sleep(SWEEP_AFTER)
+        try:
+            live = await self.store.live_sessions()
+        except StoreError as error:
+            log.info("old outputs stay for now: %s", error)
+            return
+        # A thread that nobody waits for: the end of the process may cut it short at any file.
+        work = threading.Thread(target=sweep, args=(self.settings.outputs, live, time.time()), daemon=True)
+        work.start()
 
 
 # ---------------------------------------------------------------- for the command line
+
+
+def mask_of(settings: Settings) -> Mask:
+    """Knows the keys that are configured or in the environment; what is found later is added to it."""
+    password = urlsplit(settings.anthropic_base_url).password or ""
+    own = (settings.anthropic_api_key, settings.anthropic_auth_token, password)
+    values = (value for server in settings.mcp_servers for value in secrets_of(server).results)
+    return Mask((*own, *values, *secret_values(settings.secret_env)), salt=os.urandom(16))
 
 
 def database_health(settings: Settings) -> Health:
@@ -218,27 +231,14 @@ def database_health(settings: Settings) -> Health:
     return examine(settings.database)
 
 
-async def service_answer(settings: Settings) -> str:
-    """What came of a request to the model service, which was sent without a key. Raises ProviderError."""
+async def service_answer(settings: Settings) -> tuple[str, bool]:
+    """What came of a request to the model service without a key, and whether it knows it. Raises ProviderError."""
     return await reach(settings.anthropic_base_url)
 
 
 def inspector_problems() -> list[str]:
     """What is wrong with inspectors of other packages; this loads them."""
     return third_party.load()[1]
-
-
-def rule_problems(settings: Settings) -> list[str]:
-    """What is wrong with configured rules for the shell, which would never match."""
-    problems = []
-    for rule in settings.rules:
-        pattern = parse_pattern(rule.pattern)
-        if pattern.tool == "shell" and pattern.argument is not None:
-            from quillback.inspectors.rule_commands import bad_command
-
-            if why := bad_command(pattern.argument):
-                problems.append(f"{settings.config_file}: {rule.pattern}: {why}")
-    return problems
 
 
 def user_hooks(settings: Settings) -> tuple[int, tuple[str, ...]]:
@@ -267,7 +267,7 @@ def inspectors_of(settings: Settings, side: SideModel) -> list[Inspector]:
         SecurityInspector((str(settings.home), str(settings.config_file.parent)), outputs=str(settings.outputs)),
         EgressInspector(EgressPolicy(settings.egress_allow, settings.egress_deny, settings.egress_default.value)),
         SandboxInspector(),
-        AdversaryInspector(settings.adversary, side),
+        AdversaryInspector(settings.adversary, side, misspelled),
         PermissionInspector(str(settings.outputs.resolve()), settings.rules, Judge(side)),
     ]
 
@@ -282,109 +282,3 @@ def _policy(settings: Settings) -> Policy:
         queue_when_busy=settings.on_busy.value == "queue",
         stop_on_reject=settings.on_reject.value == "stop",
     )
-
-
-# ---------------------------------------------------------------- serving
-
-
-def serve_acp(handshake: Handshake | None, parent: int) -> int:
-    """Serve an ACP client over stdio; returns the exit code."""
-    return _serve_stdio(handshake, parent, lsp=False)
-
-
-def serve_lsp(handshake: Handshake | None, parent: int) -> int:
-    """Serve an LSP client over stdio; returns the exit code."""
-    return _serve_stdio(handshake, parent, lsp=True)
-
-
-def _serve_stdio(handshake: Handshake | None, parent: int, *, lsp: bool) -> int:
-    if wrong := fds.unusable():
-        with suppress(OSError):
-            os.write(2, f"quillback: {wrong}\n".encode())
-        return 1
-    stdin, stdout = claim_stdio()
-    errors = Stderr()
-    sys.stdout = sys.stderr = cast("TextIO", errors)
-    handshake = handshake or Handshake(b"")
-    try:
-        settings = load_settings(os.environ)
-        configure_logging(settings)
-        front = _lsp_front(settings) if lsp else AcpServer
-        asyncio.run(_serve(settings, front, handshake, parent, stdin, stdout, errors))
-    except Exception:
-        log.exception("Quillback has to stop")
-        if not lsp:
-            refuse(stdin, stdout, handshake.rest, NO_START)
-        return 1
-    finally:
-        errors.flushed(LOG_SECONDS)
-    return 0
-
-
-def _lsp_front(settings: Settings) -> Callable[..., AcpServer]:
-    """Imported for editors that need it only: it takes a while."""
-    from quillback.edge.lsp.server import LspServer
-
-    return partial(LspServer, answers=settings.home / "answers")
-
-
-async def _serve(
-    settings: Settings,
-    front: Callable[..., AcpServer],
-    handshake: Handshake,
-    parent: int,
-    stdin: int,
-    stdout: int,
-    errors: Stderr,
-) -> None:
-    app = App(settings)
-    server = front(
-        stdin,
-        stdout,
-        sessions=lambda editor: Sessions(app.services, app.defaults, editor),
-        models=app.models.choices,
-        problems=app.problems,
-        parent=parent,
-        frontend_seconds=settings.frontend_timeout,
-    )
-    try:
-        await server.serve(handshake)
-    finally:
-        clock = asyncio.get_running_loop().time
-        until = clock() + CLOSE_SECONDS
-        _leave_after(END_SECONDS, errors)
-        app.store.hurry(SAVE_SECONDS)
-        await server.wind_up(until - STORE_SECONDS)
-        try:
-            await app.close(max(STORE_SECONDS, until - clock()))
-        except StoreError as error:
-            log.error("at the end: %s", error)
-    # all is closed: what is left, the wait for threads that still import and the end of every module, is only time
-    errors.flushed(LOG_SECONDS)
-    os._exit(server.exit_code)
-
-
-def _leave_after(seconds: float, errors: Stderr) -> None:
-    """End the process in any case: a thread that hangs in a system call keeps the interpreter from ending."""
-
-    def leave() -> None:
-        log.error("something hangs: ending without it")
-        errors.flushed(0.1)
-        os._exit(0)
-
-    timer = threading.Timer(seconds, leave)
-    timer.daemon = True
-    timer.start()
-
-
-def configure_logging(settings: Settings) -> None:
-    """Everything but the protocol goes to stderr."""
-    logging.basicConfig(
-        stream=sys.stderr,
-        level=settings.log_level.value.upper(),
-        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
-    )
-    for noisy in NOISY:
-        logging.getLogger(noisy).setLevel(logging.WARNING)
-    for problem in settings.problems:
-        log.warning("%s", problem)

@@ -5,12 +5,14 @@ Nothing here raises for a bad setting: it becomes a problem that names the place
 
 from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from attrs import Factory, field, frozen
 
 from quillback.config_file import ConfigFile, read_config
+from quillback.config_home import directories, platform_dirs
 from quillback.config_servers import read_servers
 from quillback.config_values import (
     Parser,
@@ -27,6 +29,7 @@ from quillback.config_values import (
     ratio,
     rules,
     secret,
+    side_model,
     variables,
     web_address,
     whole,
@@ -82,8 +85,9 @@ class Settings:
 
     An empty `model` means the catalog's default. `models` holds the tables `[models."ID"]` as they stand in the
     file, for the catalog to read. `secret_env` are variables that commands do not get, besides keys of model services.
-    `problems` are sentences for the user, one for each setting that was not taken. `sources` says for each field that
-    was set, each `models."ID"` and each `models."ID".KEY`, where that is: a variable, or `file:line`.
+    `problems` are sentences for the user, one for each setting that was not taken; `warnings` are about what has no
+    effect and does no harm. `sources` says for each field that was set, each `models."ID"`, each `models."ID".KEY` and
+    each rule, such as `deny[shell(rm:*)]`, where that is: a variable, or `file:line`.
     """
 
     home: Path
@@ -123,6 +127,7 @@ class Settings:
     models: Mapping[str, Mapping[str, object]] = field(factory=dict)
     mcp_servers: tuple[McpServer, ...] = ()
     problems: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
     sources: Mapping[str, str] = field(factory=dict, eq=False)
 
     @property
@@ -180,9 +185,18 @@ class _Key:
         return tuple(self.name.split("."))
 
 
+@frozen
+class _Source:
+    """`place` is where a setting is, `label` how a message about it begins; `item` is the place of one of a list."""
+
+    place: str
+    label: str
+    item: Callable[[object], str] = str
+
+
 _KEYS = (
     _Key("model", line, "QUILLBACK_MODEL"),
-    _Key("small_model", line, "QUILLBACK_SMALL_MODEL"),
+    _Key("small_model", side_model, "QUILLBACK_SMALL_MODEL"),
     _Key("mode", choice(Mode), "QUILLBACK_MODE"),
     _Key("allow", rules),
     _Key("ask", rules),
@@ -214,47 +228,35 @@ _KEYS = (
     _Key("anthropic.version", api_version),
     _Key("anthropic.api_key_command", line, field="api_key_command"),
 )
-_TABLES = ("anthropic", "egress", "models", "mcp")
+_FREE = ("models", "mcp")
+"""Tables whose keys the user makes up."""
+_TABLES = (*dict.fromkeys(key.path[0] for key in _KEYS if len(key.path) > 1), *_FREE)
 _SOURCES = "sources"
-
-
-def _platform_dirs() -> tuple[Path, Path]:
-    """The data and the configuration directory of the platform."""
-    from platformdirs import PlatformDirs
-
-    dirs = PlatformDirs("quillback", appauthor=False)
-    return dirs.user_data_path, dirs.user_config_path
+_PREFIX = "QUILLBACK_"
+_MARKS = ("QUILLBACK_COMMAND", "QUILLBACK_MCP_SERVER")
+"""Variables that we give to commands and servers: seen where one of them runs Quillback itself."""
 
 
 def load_settings(
-    env: Mapping[str, str], *, platform_dirs: Callable[[], tuple[Path, Path]] = _platform_dirs
+    env: Mapping[str, str], *, platform_dirs: Callable[[], tuple[Path, Path]] = platform_dirs
 ) -> Settings:
     """Reads the configuration once. Empty variables count as not set; what is wrong ends up in `problems`."""
     problems: list[str] = []
-    home, config_dir = _directories(env, platform_dirs, problems)
+    home, config_dir = directories(env, platform_dirs, problems)
     file = read_config(config_dir / "config.toml")
     if file.problem:
         problems.append(file.problem)
     from_file, from_env = _from_file(file, problems), _from_environment(env, problems)
     sources = from_file.pop(_SOURCES, {}) | from_env.pop(_SOURCES, {})
     values = from_file | from_env
-    return Settings(home=home, config_file=file.path, problems=tuple(problems), sources=sources, **values)
-
-
-def _directories(
-    env: Mapping[str, str], platform_dirs: Callable[[], tuple[Path, Path]], problems: list[str]
-) -> tuple[Path, Path]:
-    named = env.get("QUILLBACK_HOME", "").strip()
-    try:
-        home, config_dir = (Path(named).expanduser().absolute(),) * 2 if named else platform_dirs()
-    except (OSError, RuntimeError):
-        home = config_dir = Path(named)
-    if home.is_absolute() and config_dir.is_absolute():
-        return home, config_dir
-    # Debian's name for the home of users without one: it is never there, so nothing lands in a surprising place.
-    nowhere = Path("/nonexistent/quillback")
-    problems.append("QUILLBACK_HOME: the user has no home directory here; set it to a directory that can be written")
-    return nowhere, nowhere
+    return Settings(
+        home=home,
+        config_file=file.path,
+        problems=tuple(problems),
+        warnings=tuple(_unknown_variables(env)),
+        sources=sources,
+        **values,
+    )
 
 
 def _from_environment(env: Mapping[str, str], problems: list[str]) -> dict[str, Any]:
@@ -262,7 +264,8 @@ def _from_environment(env: Mapping[str, str], problems: list[str]) -> dict[str, 
     for key in _KEYS:
         text = env.get(key.env, "").strip() if key.env else ""
         if text:
-            _take(key, number_of(text) if key.numeric else text, key.env, values, problems)
+            source = _Source(key.env, key.env)
+            _take(key, number_of(text) if key.numeric else text, source, values, problems)
     return values
 
 
@@ -275,7 +278,8 @@ def _from_file(file: ConfigFile, problems: list[str]) -> dict[str, Any]:
     for path, value in _entries(file):
         dotted = ".".join(path)
         if path in known:
-            _take(known[path], value, f"{file.place(*path)}: {dotted}", values, problems)
+            place, items = file.place(*path), partial(_item_place, file, path)
+            _take(known[path], value, _Source(place, f"{place}: {dotted}", items), values, problems)
         else:
             problems.append(f"{file.place(*path)}: {dotted}: no such key{_suggestion(dotted)}")
     values["models"] = models = _models(file, problems)
@@ -288,12 +292,12 @@ def _from_file(file: ConfigFile, problems: list[str]) -> dict[str, Any]:
 
 
 def _entries(file: ConfigFile) -> Iterator[tuple[tuple[str, ...], object]]:
-    """The key and value of each setting, the inner ones of [anthropic] included, those of [models] not."""
+    """The key and value of each setting; a table that is none has been told of."""
     for name, value in file.values.items():
-        if name == "anthropic" and isinstance(value, dict):
-            yield from (((name, inner), item) for inner, item in value.items())
-        elif name not in _TABLES:
+        if name not in _TABLES:
             yield (name,), value
+        elif name not in _FREE and isinstance(value, dict):
+            yield from (((name, inner), item) for inner, item in value.items())
 
 
 def _models(file: ConfigFile, problems: list[str]) -> dict[str, Mapping[str, object]]:
@@ -317,20 +321,45 @@ def _servers(file: ConfigFile, problems: list[str]) -> tuple[McpServer, ...]:
     return read_servers(tables, report) if isinstance(tables, dict) else ()
 
 
-def _take(key: _Key, raw: object, place: str, values: dict[str, Any], problems: list[str]) -> None:
+def _take(key: _Key, raw: object, source: _Source, values: dict[str, Any], problems: list[str]) -> None:
     """A blank text is no value."""
     try:
         value = key.parse(raw)
     except Refused as refused:
         shown = "the value" if key.private else describe(raw)
-        problems.append(f"{place}: {shown} is not allowed; use {refused}")
+        problems.append(f"{source.label}: {shown} is not allowed; use {refused}")
         return
     except PartlyRefused as refused:
         value = refused.kept
-        problems += [f"{place}: {fault}" for fault in refused.faults]
+        problems += [f"{source.item(item)}: {key.name}: {fault}" for item, fault in refused.faults]
     if value != "":
         values[key.field] = value
-        values.setdefault(_SOURCES, {})[key.field] = place.removesuffix(f": {key.name}")
+        sources = values.setdefault(_SOURCES, {})
+        sources[key.field] = source.place
+        if isinstance(value, tuple):
+            sources |= {f"{key.field}[{item}]": source.item(item) for item in value}
+
+
+def _item_place(file: ConfigFile, path: tuple[str, ...], item: object) -> str:
+    return file.place_of_item(item, *path)
+
+
+def _unknown_variables(env: Mapping[str, str]) -> Iterator[str]:
+    """One sentence for each variable that looks like one of ours and is none."""
+    known = ["QUILLBACK_HOME", *(key.env for key in _KEYS if key.env.startswith(_PREFIX))]
+    for name in sorted(env):
+        if name.startswith(_PREFIX) and name not in (*known, *_MARKS):
+            yield f"{name}: no such variable{_meant(name, known)}"
+
+
+def _meant(name: str, known: list[str]) -> str:
+    from difflib import get_close_matches
+
+    field = name.removeprefix(_PREFIX).lower()
+    if key := next((key for key in _KEYS if key.field == field), None):
+        return f"; {key.name} is set in config.toml"
+    close = get_close_matches(name, known, 1, 0.8)
+    return f"; did you mean {close[0]}?" if close else ""
 
 
 def _suggestion(dotted: str) -> str:

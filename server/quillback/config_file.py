@@ -1,7 +1,7 @@
 """Reads config.toml and tells in which line a key stands, which the standard parser does not."""
 
 import re
-from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 
 from attrs import frozen
@@ -23,10 +23,25 @@ class ConfigFile:
 
     def place(self, *path: str) -> str:
         """Where the key is, as `file:line`; only the file if the line cannot be told."""
+        number = self._number(path)
+        return f"{self.path}:{number}" if number else str(self.path)
+
+    def place_of_item(self, item: object, *path: str) -> str:
+        """Where a text in the list of that key is; where the key is if that cannot be told."""
+        number = self._number(path)
+        quoted = (f'"{item}"', f"'{item}'")
+        for line, text in enumerate(self.text.splitlines()[number - 1 :] if number else (), number):
+            if any(form in text for form in quoted):
+                return f"{self.path}:{line}"
+            if line > number and any(line == other for other, _ in _keys(self.text)):
+                break
+        return self.place(*path)
+
+    def _number(self, path: tuple[str, ...]) -> int:
         for number, here in _keys(self.text):
             if here[: len(path)] == path or (here and here == path[: len(here)] and _is_inline(self.text, number)):
-                return f"{self.path}:{number}"
-        return str(self.path)
+                return number
+        return 0
 
 
 def read_config(path: Path) -> ConfigFile:
@@ -60,18 +75,21 @@ def _parse(path: Path, text: str) -> ConfigFile:
         return ConfigFile(path, {}, problem=f"{path}: not valid TOML: nested too deeply; {_NOTHING}")
 
 
-def _keys(text: str) -> Iterator[tuple[int, tuple[str, ...]]]:
+@lru_cache(maxsize=2)
+def _keys(text: str) -> tuple[tuple[int, tuple[str, ...]], ...]:
     """The full key of each line that is a table header or an assignment, with its line number.
 
     A line inside a multi-line string can be taken for one; that costs a wrong number in a message, no more.
     """
+    keys: list[tuple[int, tuple[str, ...]]] = []
     table: tuple[str, ...] = ()
     for number, line in enumerate(text.splitlines(), 1):
         if header := _HEADER.fullmatch(line):
             table = _split(header[1])
-            yield number, table
+            keys.append((number, table))
         elif assignment := _ASSIGNMENT.match(line):
-            yield number, table + _split(f"{assignment[1]} = 0")
+            keys.append((number, table + _split(f"{assignment[1]} = 0")))
+    return tuple(keys)
 
 
 def _split(snippet: str) -> tuple[str, ...]:

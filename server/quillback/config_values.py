@@ -1,12 +1,14 @@
 """What each kind of setting accepts. A parser takes a TOML value and returns the typed one or refuses it."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from enum import StrEnum
 
+from quillback.config_tools import misspelled
 from quillback.core.rules import EXAMPLES, parse_pattern
 
 Parser = Callable[[object], object]
+_HOSTS = '"*.example.com", "registry:npm"'
 
 
 class Refused(Exception):
@@ -14,10 +16,10 @@ class Refused(Exception):
 
 
 class PartlyRefused(Exception):
-    """Some of the value is not allowed: `kept` is what is left of it, `faults` say what is wrong with the rest."""
+    """Some items of a list are not allowed: `kept` is what is left, `faults` are the others with what is wrong."""
 
-    def __init__(self, kept: object, faults: list[str]) -> None:
-        super().__init__("; ".join(faults))
+    def __init__(self, kept: object, faults: list[tuple[object, str]]) -> None:
+        super().__init__("; ".join(says for _, says in faults))
         self.kept = kept
         self.faults = faults
 
@@ -75,34 +77,74 @@ def line(value: object) -> object:
     raise Refused("one line of text")
 
 
+def side_model(value: object) -> object:
+    """A model that answers questions of ours; a script says what it says, whatever it is asked."""
+    text = line(value)
+    if isinstance(text, str) and text.startswith("scripted:"):
+        raise Refused("the id of a real model: a script cannot judge calls")
+    return text
+
+
 def variables(value: object) -> object:
     """Good names count although there is a bad one beside them: they keep secrets."""
     if not isinstance(value, list):
         raise Refused("a list of names of environment variables")
-    good = [name for name in value if isinstance(name, str) and re.fullmatch(r"[A-Za-z_]\w*", name)]
-    faults = [f"{describe(name)} is not the name of a variable" for name in value if name not in good]
-    if faults:
-        raise PartlyRefused(frozenset(good), faults)
-    return frozenset(good)
+    return _each(value, _variable, frozenset)
 
 
 def rules(value: object) -> object:
-    """Permission rules in the language of `core.rules`."""
-    if isinstance(value, list) and all(isinstance(text, str) for text in value):
-        for text in value:
-            try:
-                parse_pattern(text)
-            except ValueError as error:
-                raise Refused(f"a list of rules: {error}") from None
-        return tuple(text.strip() for text in value)
-    raise Refused(f"a list of rules such as {EXAMPLES}")
+    """Permission rules in the language of `core.rules`, about tools that there may be."""
+    if not isinstance(value, list):
+        raise Refused(f"a list of rules such as {EXAMPLES}")
+    return _each(value, check_rule)
 
 
 def hosts(value: object) -> object:
     """Host patterns."""
-    if isinstance(value, list) and all(isinstance(text, str) and text.strip() for text in value):
-        return tuple(text.strip() for text in value)
-    raise Refused('a list of hosts such as ["*.example.com", "registry:npm"]')
+    if not isinstance(value, list):
+        raise Refused(f"a list of hosts such as [{_HOSTS}]")
+    return _each(value, _host)
+
+
+def check_rule(text: object) -> str:
+    """A rule without the blanks around it. Raises ValueError that says what is wrong with it."""
+    if not isinstance(text, str):
+        raise ValueError(f"{describe(text)} is not a rule; write {EXAMPLES}")
+    if wrong := misspelled(parse_pattern(text).tool):
+        raise ValueError(f"{describe(text)}: {wrong}")
+    return text.strip()
+
+
+def _each(
+    items: list[object], read: Callable[[object], str], kind: Callable[[Iterable[str]], Collection[str]] = tuple
+) -> Collection[str]:
+    """What `read` makes of each item. Raises PartlyRefused if it raises ValueError for some."""
+    good: list[str] = []
+    faults: list[tuple[object, str]] = []
+    for item in items:
+        try:
+            good.append(read(item))
+        except ValueError as error:
+            faults.append((item, str(error)))
+    if faults:
+        raise PartlyRefused(kind(good), faults)
+    return kind(good)
+
+
+def _variable(item: object) -> str:
+    if isinstance(item, str) and re.fullmatch(r"[A-Za-z_]\w*", item):
+        return item
+    raise ValueError(f"{describe(item)} is not the name of a variable")
+
+
+def _host(item: object) -> str:
+    """Schemes of the web, paths and ports are in no destination, so a pattern with one would never match."""
+    text = item.strip() if isinstance(item, str) else ""
+    scheme, mark, rest = text.rpartition("://")
+    bad = not rest or "/" in rest or " " in text or not text.isprintable() or scheme in ("http", "https", "ssh", "git")
+    if bad or (not mark and re.fullmatch(r"[^:]*:\d+", text)):
+        raise ValueError(f"{describe(item)} is not a host; write it without scheme, port and path, such as {_HOSTS}")
+    return text
 
 
 def secret(value: object) -> object:

@@ -10,6 +10,7 @@ from contextlib import aclosing
 from attrs import evolve
 
 from quillback.config import Settings
+from quillback.core.mask import Mask
 from quillback.core.model import Failure, Model, ModelRequest, ProviderError, ProviderEvent
 from quillback.core.ports import Provider
 from quillback.credentials import Credentials, CredentialsError, resolve_api_key
@@ -30,8 +31,9 @@ log = logging.getLogger(__name__)
 class KeyedProvider:
     """The Anthropic provider, made at its first request, since finding the key may take a command or the keyring."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, mask: Mask) -> None:
         self._settings = settings
+        self._mask = mask
         self._lock = threading.Lock()
         self._provider: AnthropicProvider | None = None
         self._refusal: CredentialsError | None = None
@@ -61,6 +63,8 @@ class KeyedProvider:
         with self._lock:
             if self._provider is None:
                 found = self._found()
+                log.debug("the key for the model service: %s", found.source)
+                self._mask.add((found.api_key, found.auth_token))
                 self._provider = AnthropicProvider(
                     base_url=self._settings.anthropic_base_url,
                     api_key=found.api_key,
@@ -82,12 +86,18 @@ class KeyedProvider:
 
 
 class Models:
-    """`problems` are faults of the settings that concern models; `date` is the day of the prices."""
+    """`problems` are faults of the settings that concern models; `date` is the day of the prices.
+
+    `mask` learns of the key when it is found.
+    """
 
     date = CATALOG_DATE
 
-    def __init__(self, settings: Settings, variables: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, settings: Settings, mask: Mask | None = None, *, variables: Mapping[str, str] | None = None
+    ) -> None:
         self._settings = settings
+        self._mask = mask or Mask()
         self._variables = dict(variables or {})
         self._providers: dict[str, Provider] = {}
         self.problems: tuple[str, ...] = ()
@@ -138,7 +148,7 @@ class Models:
 
     def _make(self, model: Model) -> Provider:
         if model.provider != "scripted":
-            return KeyedProvider(self._settings)
+            return KeyedProvider(self._settings, self._mask)
         name = model.id.removeprefix(SCRIPTED)
         if not name:
             choices = ", ".join(f"{SCRIPTED}{known}" for known in BUILT_IN)

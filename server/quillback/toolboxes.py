@@ -6,9 +6,11 @@ from pathlib import Path
 
 from quillback.config import Sandbox as Confined
 from quillback.config import Settings
+from quillback.core.mask import Mask
 from quillback.core.mcp_server import McpServer
 from quillback.core.ports import Toolbox
 from quillback.mcp.manager import McpToolbox
+from quillback.mcp.server import secrets_of
 from quillback.project_tools import ProjectTools, advice
 from quillback.session.services import ToolboxRequest
 from quillback.session.subagent_parts import LentTools
@@ -25,8 +27,9 @@ from quillback.trust import Project, Standing, trust_of
 class Toolboxes:
     """Makes the toolbox of each session of this process."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, mask: Mask) -> None:
         self._settings = settings
+        self._mask = mask
         self._trust = trust_of(settings)
         self._sandbox = sandbox_of(settings)
 
@@ -45,6 +48,7 @@ class Toolboxes:
             sandbox=self._sandbox,
             keep_original=request.keep_original,
             subagents=request.subagents,
+            mask=self._mask,
         )
         if request.lender is not None:  # which has the servers, and was asked about the project
             lent = CombinedToolbox((build_toolbox(context), LentTools(request.lender.toolbox)))
@@ -111,11 +115,13 @@ def _first_of_each_name(servers: Sequence[McpServer]) -> tuple[McpServer, ...]:
 def _started(
     servers: Sequence[McpServer], context: ToolContext, request: ToolboxRequest, boxes: Sequence[Toolbox]
 ) -> McpToolbox:
+    context.mask.add(value for server in servers for value in secrets_of(server).results)
     box = McpToolbox(
         servers,
         session_id=request.session_id,
         cwd=request.cwd,
         outputs=context.outputs,
+        mask=context.mask,
         on_notice=request.notice,
         editor=request.editor,
         reserved=[tool.spec.name for other in boxes for tool in other.tools()],

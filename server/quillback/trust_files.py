@@ -10,10 +10,10 @@ from pathlib import Path
 from attrs import field, frozen
 
 from quillback.config_servers import read_servers
+from quillback.config_values import check_rule
 from quillback.core.commands import PROJECT_FOLDERS as COMMANDS
 from quillback.core.mcp_server import McpServer
 from quillback.core.ports import Rule, RuleEffect
-from quillback.core.rules import parse_pattern
 from quillback.documents.reading import TooLargeError, UnfitError, read_bytes
 from quillback.hooks.files import Hook, only_hooks, read_hooks
 from quillback.skills.catalog import PROJECT_FOLDERS as SKILLS
@@ -207,11 +207,9 @@ def _rules(config: Mapping[str, object], name: str, problems: list[str]) -> tupl
     rules: list[str] = []
     for value in values:
         try:
-            parse_pattern(value if isinstance(value, str) else "")
+            rules.append(check_rule(value))
         except ValueError as error:
             problems.append(f"{CONFIG}: {name}: {error}")
-        else:
-            rules.append(value)
     return tuple(rules)
 
 

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from quillback.app import rule_problems
 from quillback.config import load_settings
+from quillback.problems import rule_problems
 
 TURN = """\
 text: I will look and write.

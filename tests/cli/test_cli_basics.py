@@ -1,5 +1,6 @@
 """Help, version and usage: quick, on the right stream, with the right exit code."""
 
+import os
 import subprocess
 import sys
 
@@ -73,8 +74,8 @@ def test_help(shell, arguments, said):
         (["run", "--continue", "--session", "x", "hello"], "exclude"),
         (["run", "--cwd", "nowhere", "hello"], "not a directory"),
         (["run", "--demo", "--continue"], "--demo"),
-        (["run", " "], "empty"),
-        (["run"], "empty"),
+        (["run", " "], "what is to be done?"),
+        (["run"], "what is to be done?"),
         (["sessions", "list", "--limit", "0"], "--limit"),
         (["sessions", "show", "x"], "nothing is stored"),
     ],
@@ -105,3 +106,21 @@ def test_closed_standard_streams_do_no_harm(shell):
     done = subprocess.run(["sh", "-c", command], cwd=shell.workspace, env=shell.env(), check=False)
     assert done.returncode == 0
     assert shell("doctor").stdout.count("1 session") == 1
+
+
+def test_the_process_ends_at_once_while_a_thread_imports(tmp_path):
+    """Taking the interpreter apart under a thread that loads a library aborts it now and then."""
+    code = (
+        "import atexit, sys, threading\n"
+        "from quillback.__main__ import main\n"
+        "atexit.register(lambda: print('taken apart'))\n"
+        "threading.Thread(target=threading.Event().wait, daemon=True).start()\n"
+        "sys.argv = ['quillback', *sys.argv[1:]]\n"
+        "sys.exit(main())\n"
+    )
+    home = {**os.environ, "QUILLBACK_HOME": str(tmp_path)}
+    for arguments, returncode in ((["--version"], 0), (["nonsense"], 2)):
+        done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, env=home)
+        assert done.returncode == returncode
+        assert "taken apart" not in done.stdout
+        assert (done.stdout + done.stderr).startswith("quillback")

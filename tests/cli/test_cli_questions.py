@@ -18,6 +18,8 @@ QUESTION = "Run it?"
         ("d", "always rejected", False),
         ("N", "rejected", False),
         ("Y", "allowed once", True),
+        ("y\n", "allowed once", True),
+        ("n\r", "rejected", False),
     ],
 )
 def test_a_key_answers(shell, key, said, written):
@@ -30,6 +32,7 @@ def test_a_key_answers(shell, key, said, written):
         terminal.type(key)
         assert terminal.end() == 0
     assert said in terminal.output
+    assert "Do not try it again" not in terminal.output, "this is for the model"
     assert "Over." in terminal.output
     assert (shell.workspace / "new.txt").exists() is written
 
@@ -57,6 +60,7 @@ def test_other_keys_and_what_was_typed_before_do_not_answer(shell):
         terminal.type("n")
         assert terminal.end() == 0
     assert terminal.output.count(QUESTION) == 6
+    assert terminal.output.count("not understood") == 5
     assert not (shell.workspace / "new.txt").exists()
 
 
@@ -113,7 +117,8 @@ def test_the_question_reaches_the_terminal_although_the_output_goes_to_a_file(sh
 
 def test_the_question_shows_the_whole_command_and_why(shell):
     hidden = "echo harmless" + " " * 300 + "; echo harm"
-    shell.script(f'call: shell {{"command": "{hidden}"}}\ncall: write_file {{"path": "/outside.txt", "content": ""}}')
+    write = 'call: write_file {"path": "/outside.txt", "content": ""}'
+    shell.script(f'call: shell {{"command": "{hidden}"}}\n{write}\n---\ntext: Over.')
     with shell.terminal("run", "go", env={"NO_COLOR": "1"}) as terminal:
         terminal.wait_for(QUESTION)
         assert f"    {hidden}" in terminal.output

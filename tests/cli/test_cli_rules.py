@@ -45,10 +45,26 @@ async def test_one_is_deleted_and_the_others_keep_their_numbers(shell, answers):
 
 
 async def test_all_are_deleted_of_a_directory_or_everywhere(shell, answers):
-    assert "2 stored answers are gone" in shell("rules", "delete", "--all", "--cwd", ".").stderr
+    assert "2 stored answers are gone" in shell("rules", "delete", "--all", "--cwd", ".", "--yes").stderr
     assert set(numbers(shell, "--all")) == {"shell(ls)"}
-    assert "1 stored answer is gone" in shell("rules", "delete", "--all").stderr
+    assert "1 stored answer is gone" in shell("rules", "delete", "--all", "--yes").stderr
     assert numbers(shell, "--all") == {}
+    assert "there are no stored answers" in shell("rules", "delete", "--all").stderr
+
+
+@pytest.mark.parametrize(("answer", "left", "code"), [("n", 3, 3), ("y", 0, 0)])
+async def test_all_are_deleted_after_a_question_only(shell, answers, answer, left, code):
+    assert shell("rules", "delete", "--all").returncode == 2, "nobody can be asked"
+    with shell.terminal("rules", "delete", "--all") as terminal:
+        terminal.wait_for("Take back all 3 stored answers of all directories?")
+        terminal.type(f"{answer}\n")
+        assert terminal.end() == code
+    assert len(numbers(shell, "--all")) == left
+
+
+async def test_programs_get_the_words_of_the_configuration(shell, answers):
+    listed = json.loads(shell("rules", "list", "--json").stdout)
+    assert {rule["effect"] for rule in listed} == {"allow", "deny"}
 
 
 @pytest.mark.parametrize(

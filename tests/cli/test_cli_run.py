@@ -147,7 +147,7 @@ def test_a_plan_is_shown(shell):
         ("text: Cut\nstop: max_tokens", 1, ""),
         ("stop: refusal", 1, ""),
         ("error: 400 That was wrong", 1, "That was wrong"),
-        ("nonsense", 1, "nonsense"),
+        ("nonsense", 2, "nonsense"),
     ],
 )
 def test_exit_codes(shell, script, code, said):
@@ -190,7 +190,7 @@ def test_a_key_command_that_fails_runs_once(shell):
 )
 def test_a_script_that_is_not_there_leaves_no_session(shell, model, said):
     done = shell("run", "--model", model, "go")
-    assert (done.returncode, done.stdout) == (1, "")
+    assert (done.returncode, done.stdout) == (2, "")
     assert said in done.stderr
     assert json.loads(shell("sessions", "list", "--json").stdout) == []
 
@@ -264,7 +264,9 @@ def test_wrong_settings_are_named(shell):
     assert "QUILLBACK_MODE" in done.stderr
     ending = "nothing was run; mend the settings above (quillback doctor shows all)"
     assert done.stderr.endswith(f"quillback: {ending}\n")
-    assert events(done) == [{"type": "error", "message": ending}]
+    (error,) = events(done)
+    assert error["type"] == "error"
+    assert error["message"].startswith("QUILLBACK_MODE: 'wild' is not allowed")
     assert not shell.home.exists()
 
 

@@ -45,8 +45,7 @@ def test_the_client_drives_the_agent(shell):
         [sys.executable, "drive.py"], cwd=shell.workspace, env=commands(shell), capture_output=True, text=True
     )
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("end_turn\n")
-    assert "\n\nNow the test, to see it fail before I change anything.\n\n" in done.stdout
+    assert done.stdout == "end_turn\nGo ahead.\n"
 
 
 def test_what_is_piped_in_goes_below_the_prompt(shell):

@@ -16,6 +16,7 @@ from quillback.core.message import (
     Image,
     Message,
     PlanEntry,
+    Resource,
     Role,
     Summary,
     Text,
@@ -25,7 +26,7 @@ from quillback.core.message import (
 )
 from quillback.core.model import Failure
 from quillback.core.turn import Turn
-from quillback.core.turn_types import Aim, Compact, Compacted, Compacting, CompactionFailed, ToolFinished
+from quillback.core.turn_types import Aim, Compact, Compacted, Compacting, CompactionFailed, Limits, ToolFinished
 from support.replies import MODEL, call, reply, say
 from support.turn_kit import Play, failure, prompt, spoken
 
@@ -118,7 +119,8 @@ def test_the_summary_stands_for_the_conversation_and_the_prompt_follows_it():
     assert "LONG-TALK" not in [m.text() for m in play.history]
     (replaced,) = [e for e in events if isinstance(e, HistoryReplaced)]
     assert replaced.hidden_through == "prompt_3"
-    assert replaced.summary_id in [m.id for m in play.history]
+    told = [m for m in play.watch.kept.values() if m.visible_to_user and not m.visible_to_model]
+    assert replaced.summary_id == told[0].parts[0].run_id
     play.reply(say("done"))
     assert play.completed.cost == pytest.approx(0.5, abs=0.01)
 
@@ -276,6 +278,75 @@ def test_a_cancel_leaves_the_stream_as_it_was():
     assert play.feed(Compacted("too late")) == []
 
 
+def test_a_long_prompt_is_kept_whole_where_it_fits():
+    middle = "a" * 40_000 + "IN-THE-MIDDLE" + "b" * 40_000
+    play = Play(prompt("one"), spoken("LONG-TALK", seq=2, usage=FULL), prompt(middle, seq=3))
+    play.begin()
+    play.feed(Compacted("short"))
+    assert "IN-THE-MIDDLE" in sent(play)
+
+
+def test_one_that_would_fill_the_window_is_cut_and_the_user_is_told():
+    middle = "a" * WINDOW + "IN-THE-MIDDLE" + "b" * WINDOW
+    play = Play(prompt("one"), spoken("LONG-TALK", seq=2, usage=FULL), prompt(middle, seq=3))
+    play.begin()
+    play.feed(Compacted("short"))
+    text = sent(play)
+    assert "IN-THE-MIDDLE" not in text
+    assert len(text) < 2 * WINDOW
+    assert any("left out" in m.text() for m in play.watch.kept.values() if not m.visible_to_model)
+
+
+def test_an_embedded_file_of_a_prompt_is_bounded_too():
+    parts = (
+        Text("see"),
+        Resource("file:///w/a", text="x" * WINDOW * 4),
+        Resource("file:///w/b", blob="y" * WINDOW * 4),
+    )
+    play = Play(prompt("one"), spoken("LONG-TALK", seq=2, usage=FULL), prompt(seq=3, parts=parts))
+    play.begin()
+    play.feed(Compacted("short"))
+    assert len(sent(play)) < 2 * WINDOW
+
+
+def test_files_that_were_changed_are_so_after_two_summaries():
+    use = ToolUse("c1", "t1", "write", {"path": "a"}, raw="{}")
+    result = ToolResult("c1", (Text("ok"),), shown=(Diff("/w/a.py", "x", "y"),), seen=(FileSeen("/w/a.py", "d"),))
+    play = Play(
+        prompt("one"),
+        evolve(spoken("", seq=2, usage=FULL), parts=(use,)),
+        evolve(prompt(seq=3), id="r", role=Role.TOOL, parts=(result,)),
+        prompt("go on", seq=4),
+    )
+    for _ in range(2):
+        play.begin()
+        play.feed(Compacted("short"))
+        assert "Files changed:\\n/w/a.py" in sent(play)
+        play.reply(call("ping"), usage=FULL)
+        play.finish_all()
+
+
+def test_what_stays_too_full_is_told_once_and_not_summarised_at_every_step():
+    play = Play(prompt("one"), spoken("LONG-TALK", seq=2, usage=FULL), prompt("two", seq=3), system="s" * WINDOW * 4)
+    play.begin()
+    events = play.feed(Compacted("short"))
+    assert len([e for e in events if isinstance(e, Noticed)]) == 1
+    for n in range(3):
+        play.reply(call("ping"), usage=FULL)
+        play.finish_all(f"result {n}")
+    play.request()
+    assert len([e for e in play.events if isinstance(e, HistoryReplaced)]) == 1
+
+
+def test_no_summary_is_paid_for_when_a_limit_ends_the_turn():
+    play = Play(prompt("one"), limits=Limits(max_steps=1))
+    play.reply(call("ping"), usage=FULL)
+    play.finish_all()
+    play.begin()
+    assert play.ended
+    assert [e for e in play.events if isinstance(e, CompactionChanged)] == []
+
+
 # ---------------------------------------------------------------- by hand
 
 
@@ -339,7 +410,7 @@ def test_requests_get_shorter_and_fit(count, size, room):
 
 
 def test_the_wish_of_the_user_is_part_of_it():
-    assert "keep the API" in requests(steps(1, 1), "keep the API", 1_000)[0].user
+    assert "keep the API" in next(requests(steps(1, 1), "keep the API", 1_000)).user
 
 
 # ---------------------------------------------------------------- cuts

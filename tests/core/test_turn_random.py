@@ -35,6 +35,7 @@ from quillback.core.turn_types import (
     Steered,
     StepBegan,
     StopAnswered,
+    ToolBegan,
     ToolFinished,
     Wait,
     Waited,
@@ -92,6 +93,7 @@ AIMS = st.builds(
     Aim,
     goal=st.sampled_from(["", "", "make it so"]),
     grind=st.sampled_from([False, False, True]),
+    compact=st.sampled_from([None] * 4 + ["", "the names"]),
     recipe=st.builds(
         Recipe,
         checks=st.sampled_from([(), (), (Check("true"),)]),
@@ -184,7 +186,11 @@ class Driver:
         for one in self.draw(st.permutations(calls)):
             text = self.draw(st.sampled_from(["ok", "other", "", "error 5"]))
             is_error, stop = self.draw(st.booleans()), self.draw(st.sampled_from([False] * 9 + [True]))
-            if not self.either(ToolFinished(result_of(one, text, is_error=is_error), stop)):
+            if self.draw(st.booleans()):
+                self.play.feed(ToolBegan(one.id))
+            final, cost = self.draw(st.sampled_from(["", "", "{}"])), self.draw(st.sampled_from([0.0, 0.01]))
+            finished = ToolFinished(result_of(one, text, is_error=is_error), stop, cost=cost, final=final)
+            if not self.either(finished):
                 return
             if self.draw(st.booleans()):
                 self.play.feed(ToolFinished(error_of(one.id, "a second time")))
@@ -196,7 +202,13 @@ LATE = [
     ReplyEnded(),
     RequestFailed(failure()),
     Waited(),
+    ToolBegan("call_1"),
     ToolFinished(error_of("call_1", "late")),
+    Steered(prompt("late", seq=0, id="late")),
+    Compacted("late"),
+    CompactionFailed("late"),
+    ChecksRan(""),
+    StopAnswered(HookAnswer(blocked="late")),
     Cancel(),
     Crash("late"),
 ]

@@ -47,15 +47,15 @@ def accept(answer: object) -> dict:
 
 ANSWERS = {
     "a choice": (accept("Postgres"), "The user answered: Postgres", False),
-    "no choice of ours": (accept("MySQL"), NO_ANSWER, False),
+    "no choice of ours": (accept("MySQL"), "is odd", True),
     "declined": ({"action": "decline"}, NO_ANSWER, False),
     "cancelled": ({"action": "cancel"}, NO_ANSWER, False),
-    "unknown action": ({"action": "perhaps"}, NO_ANSWER, False),
-    "accepted without content": ({"action": "accept"}, NO_ANSWER, False),
-    "content of a wrong type": ({"action": "accept", "content": "Postgres"}, NO_ANSWER, False),
-    "answer of a wrong type": (accept(5), NO_ANSWER, False),
-    "null": (None, NO_ANSWER, False),
-    "list": ([], NO_ANSWER, False),
+    "unknown action": ({"action": "perhaps"}, "is odd", True),
+    "accepted without content": ({"action": "accept"}, "is odd", True),
+    "content of a wrong type": ({"action": "accept", "content": "Postgres"}, "is odd", True),
+    "answer of a wrong type": (accept(5), "is odd", True),
+    "null": (None, "is odd", True),
+    "list": ([], "is odd", True),
     "error": (RpcError(-32603, "no window"), "no window", True),
 }
 

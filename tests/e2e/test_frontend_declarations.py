@@ -2,7 +2,7 @@
 
 import pytest
 
-from support.agent import Agent
+from support.agent import Agent, agent
 from support.demo_client import BUILD, OPEN_BUFFER, SELECTION, declaring, demo, text, tool
 from support.fake_model import FakeModel, Reply, Say, Use
 from support.play import play
@@ -169,6 +169,27 @@ async def test_what_cannot_be_offered_is_left_out(tmp_path, fake: FakeModel):
         assert "missing required parameter" in result_text(result)
         assert editor.calls == []
         assert "comes twice" in a.client.stderr
+        for n, kind in enumerate(("number", "string", "null")):
+            assert f"frontendTools[{n}]: expected an object, got {kind}" in a.client.stderr
         for broken in ({}, {"tools": 5}, {"tools": None, "sessionId": 7}, {"tools": [5, {}], "sessionId": session}):
             a.client.notify("_quillback/frontend_tools/set", broken)
         assert "good" not in await offered(a, fake, session)
+        assert a.client.stderr.count("this is no list of tools") == 1
+
+
+UNREADABLE = {
+    "a number": ({"frontendTools": 5}, "frontendTools: this is no list of tools"),
+    "words": ({"frontendTools": "build"}, "frontendTools: this is no list of tools"),
+    "one tool": ({"frontendTools": BUILD}, "frontendTools: this is no list of tools"),
+    "no object": ("frontendTools", "quillback.dev in _meta: expected an object, got string"),
+    "a flag of words": ({"messageIds": "yes"}, "messageIds of quillback.dev in _meta is neither true nor false"),
+}
+
+
+@pytest.mark.parametrize("kind", UNREADABLE)
+async def test_a_declaration_that_cannot_be_read_is_told_of(tmp_path, fake: FakeModel, kind):
+    declared, told = UNREADABLE[kind]
+    async with agent(tmp_path, fake.base_url, capabilities={"_meta": {"quillback.dev": declared}}) as a:
+        assert "build" not in await offered(a, fake, await a.session())
+        assert told in a.client.stderr
+        assert a.client.stderr.count("WARNING") == 1

@@ -124,7 +124,7 @@ agent = subprocess.Popen(sys.argv[4:], stdin=subprocess.PIPE, stdout=open(sys.ar
 holder = subprocess.Popen(["sleep", "607.1"], pass_fds=[agent.stdin.fileno()])
 agent.stdin.write(open(sys.argv[2], "rb").read())
 agent.stdin.flush()
-print(agent.pid, holder.pid, ".", end="", file=open(sys.argv[3], "w"), flush=True)
+print(agent.pid, holder.pid, agent.stdin.fileno(), ".", end="", file=open(sys.argv[3], "w"), flush=True)
 time.sleep(600)
 """
 
@@ -144,11 +144,11 @@ async def test_a_killed_editor_is_noticed_though_its_pipe_stays_open(tmp_path, f
     pid = holder = 0
     try:
         assert await until(lambda: (tmp_path / "pids").exists() and (tmp_path / "pids").read_text().endswith("."), 10)
-        pid, holder, _ = map(int, (tmp_path / "pids").read_text().replace(".", " 0").split())
+        pid, holder, pipe_of_it = map(int, (tmp_path / "pids").read_text().removesuffix(".").split())
         if lines:
             assert await until(lambda: b"agentInfo" in output.read_bytes(), 10)
         if moment == "busy":
-            await _start_turn(pid, workspace, output)
+            await _start_turn(Path(f"/proc/{holder}/fd/{pipe_of_it}"), workspace, output)
             assert await until(lambda: processes("607.2"), 10)
         assert moment == "busy" or await waits(pid)
         launcher.kill()
@@ -171,9 +171,9 @@ def alive(pid: int) -> bool:
         return False
 
 
-async def _start_turn(pid: int, workspace: Path, output: Path) -> None:
-    """Write into the agent's input from outside, as its editor would."""
-    with Path(f"/proc/{pid}/fd/0").open("wb", buffering=0) as stdin:
+async def _start_turn(held: Path, workspace: Path, output: Path) -> None:
+    """Write into the agent's input as its editor would, through the end of it that another process holds."""
+    with held.open("wb", buffering=0) as stdin:
         params = {"cwd": str(workspace), "mcpServers": []}
         stdin.write(json.dumps({"jsonrpc": "2.0", "id": 2, "method": "session/new", "params": params}).encode() + b"\n")
         assert await until(lambda: b"sessionId" in output.read_bytes(), 10)

@@ -51,6 +51,12 @@ async def test_only_an_offered_option_that_allows_runs_the_call(tmp_path, fake: 
             (result,) = await play(a, fake, session, touch(f"{number}.txt"))
             assert result["is_error"], name
             assert made(a) == set(), name
+            said_no = "The user rejected this call" in result_text(result)
+            assert said_no is (name == "reject_once"), name
+            assert said_no or "the user could not be asked for permission" in result_text(result), name
+        entries = (await a.client.request("_quillback/audit", {"sessionId": session}))["entries"]
+        deciders = [(e["decision"], e["decidedBy"]) for e in entries]
+        assert deciders == [("deny", "user" if n == "reject_once" else "inspectors") for n in NO_CONSENT]
         assert len(desk.asked) == len(NO_CONSENT)
         desk.answers.append(by_kind("allow_once"))
         (result,) = await play(a, fake, session, touch("allowed.txt"))

@@ -61,14 +61,16 @@ LIMIT_SLACK = 6.0  # seconds that a busy machine may add
 async def test_failed_requests_are_tried_again_where_that_helps(tmp_path, fake: FakeModel):
     """All at once, since most of it is waiting."""
     async with agent(tmp_path, fake.base_url, env={"QUILLBACK_STREAM_IDLE_TIMEOUT": "2"}) as a:
-        await asyncio.gather(
+        answers = await asyncio.gather(
             *(_again(a, fake, f"again-{n}", name, *case) for n, (name, case) in enumerate(AGAIN.items())),
             *(_never(a, fake, f"never-{n}", name, *case) for n, (name, case) in enumerate(NEVER.items())),
             _five_failures(a, fake),
         )
+    assert answers == ["all of it"] * len(AGAIN) + ["next"] * len(NEVER) + [""]
 
 
-async def _again(a, fake: FakeModel, token: str, name: str, bad, least: float, most: float) -> None:
+async def _again(a, fake: FakeModel, token: str, name: str, bad, least: float, most: float) -> str:
+    """The answer in the end."""
     fake.script(token, bad, Reply(Say("all of it")))
     session = await a.session()
     begun = time.monotonic()
@@ -79,7 +81,6 @@ async def _again(a, fake: FakeModel, token: str, name: str, bad, least: float, m
     requests = [s for s in fake.requests if s.token == token]
     assert len(requests) == 2, name
     assert requests[0].body["messages"] == requests[1].body["messages"], name
-    assert turn.result["_meta"]["quillback.dev"]["text"] == "all of it"
     shown = texts(turn.updates)
     assert list(shown.values())[-1].strip() == "all of it"
     waits = "".join(texts(turn.updates, "agent_thought_chunk").values())
@@ -87,9 +88,11 @@ async def _again(a, fake: FakeModel, token: str, name: str, bad, least: float, m
     first = {u["messageId"]: u.get("_meta", {}) for u in reversed(turn.updates) if "chunk" in u["sessionUpdate"]}
     replaced = [m.get("quillback.dev", {}).get("supersedes") for i, m in first.items() if i == list(shown)[-1]]
     assert replaced == [list(shown)[:-1] or None], name
+    return str(turn.result["_meta"]["quillback.dev"]["text"])
 
 
-async def _never(a, fake: FakeModel, token: str, name: str, bad: Reply, told: str) -> None:
+async def _never(a, fake: FakeModel, token: str, name: str, bad: Reply, told: str) -> str:
+    """The answer to the prompt after the one that failed."""
     fake.script(token, bad)
     fake.script(f"{token}-b", Reply(Say("next")))
     session = await a.session()
@@ -99,10 +102,13 @@ async def _never(a, fake: FakeModel, token: str, name: str, bad: Reply, told: st
     assert "Traceback" not in str(error.value.data), name
     assert KEY not in f"{error.value.message}{error.value.data}"
     assert sum(s.token == token for s in fake.requests) == 1, name
-    assert (await a.client.prompt(session, f"[[{token}-b]]")).stop_reason == "end_turn", name
+    turn = await a.client.prompt(session, f"[[{token}-b]]")
+    assert turn.stop_reason == "end_turn", name
+    return turn.text
 
 
-async def _five_failures(a, fake: FakeModel) -> None:
+async def _five_failures(a, fake: FakeModel) -> str:
+    """No answer."""
     fake.script("five", *[refused(529, "overloaded_error", "Overloaded") for _ in range(6)])
     session = await a.session()
     begun = time.monotonic()
@@ -110,6 +116,7 @@ async def _five_failures(a, fake: FakeModel) -> None:
         await a.client.prompt(session, "[[five]]")
     assert sum(s.token == "five" for s in fake.requests) == 5
     assert 15 <= time.monotonic() - begun < 15 * 1.25 + LIMIT_SLACK
+    return ""
 
 
 async def test_an_abandoned_reply_leaves_one_reply_in_the_stream(tmp_path, fake: FakeModel):

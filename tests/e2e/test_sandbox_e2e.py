@@ -10,10 +10,13 @@ from support.boxes import elsewhere, needs_bwrap, path_without
 pytestmark = pytest.mark.anyio
 
 
-def configure(tmp_path: Path, text: str) -> None:
-    home = tmp_path / "home/quillback"
+def configure(tmp_path: Path, text: str) -> Path:
+    """The file of the settings, which now says `text`."""
+    home = tmp_path / "home" / "quillback"
     home.mkdir(parents=True)
-    (home / "config.toml").write_text(text)
+    config = home / "config.toml"
+    config.write_text(text)
+    return config
 
 
 def call(**arguments: object) -> str:
@@ -24,12 +27,12 @@ def call(**arguments: object) -> str:
 
 @needs_bwrap
 async def test_in_auto_mode_only_the_way_out_is_asked_about(tmp_path):
-    configure(tmp_path, 'mode = "auto"\nsandbox = "workspace-offline"\n')
+    config = configure(tmp_path, 'mode = "auto"\nsandbox = "workspace-offline"\n')
     with elsewhere() as outside:
         script = "\n---\n".join(
             [
                 call(command=f"echo x > inside; echo x > {outside}/a"),
-                call(command=f"cat {tmp_path}/home/quillback/config.toml"),
+                call(command=f"cat {config}"),
                 call(command=f"echo x > {outside}/b", outside_sandbox=True, reason="it belongs there"),
                 "text: done",
             ]

@@ -110,6 +110,7 @@ async def test_closing_and_deleting(tmp_path, fake: FakeModel):
                 with pytest.raises(RemoteError) as unknown:
                     await ask(method, {"sessionId": lost, "cwd": str(a.workspace), "mcpServers": []})
                 assert (unknown.value.code, unknown.value.data) == (-32002, {"sessionId": lost})
+                assert "no stored session" in str(unknown.value)
         assert await pages(a) == [[]]
         busy = await a.session()
         turn = await a.client.start_prompt(busy, "[[c]]")

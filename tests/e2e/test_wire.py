@@ -128,6 +128,16 @@ async def test_each_kind_of_bad_input_has_its_code(raw: Raw):
         (b'{"jsonrpc":"2.0","id":9,"method":"session/new","params":{"cwd":5}}', 9, -32602),
         (b'{"jsonrpc":"2.0","id":10,"method":"session/new","params":[1]}', 10, -32602),
         (b'{"jsonrpc":"2.0","id":11,"method":"session/new","params":{"cwd":"relative"}}', 11, -32602),
+        (b'{"jsonrpc":"2.0","id":"\\ud800","method":"session/list"}', None, -32600),
+        (
+            b'{"jsonrpc":"2.0","id":"a\\udc00b","method":"session/list","params":{"n":12345678901234567890}}',
+            None,
+            -32600,
+        ),
+        (b'{"jsonrpc":"2.0","id":"\\ufffd","method":"none","params":{"x":"\\ud800"}}', "\ufffd", -32601),
+        (b'{"jsonrpc":"2.0","id":15,"method":"session/list","params":{"cwd":"relative"}}', 15, -32602),
+        (b'{"jsonrpc":"2.0","id":16,"method":"session/list","params":{"cwd":""}}', 16, -32602),
+        (json.dumps(INITIALIZE | {"id": 17}).encode(), 17, -32600),
         (b'{"jsonrpc":"2.0","id":12,"method":"session/nope","params":{}}', 12, -32601),
         (b'{"jsonrpc":"2.0","id":13,"method":"session/prompt","params":{"sessionId":"x","prompt":[]}}', 13, -32002),
         (b'{"jsonrpc":"2.0","id":14,"method":"session/list","params":{"cursor":"junk"}}', 14, -32602),
@@ -137,6 +147,26 @@ async def test_each_kind_of_bad_input_has_its_code(raw: Raw):
         assert error["code"] == code, line
         assert "Traceback" not in json.dumps(error)
         assert "\n" not in error["message"]
+
+
+async def test_initialize_comes_once_but_may_be_mended(raw: Raw):
+    """Whether the first line takes the fast path or, since it is bad, the ordinary one."""
+    for request_id, params in ((1, {}), (2, {"protocolVersion": "1"})):
+        await raw.send({"jsonrpc": "2.0", "id": request_id, "method": "initialize", "params": params})
+        assert (await raw.answer(request_id))["error"]["code"] == -32602
+    await raw.send(INITIALIZE | {"id": 3})
+    assert (await raw.answer(3))["result"]["protocolVersion"] == 1
+    await raw.send(INITIALIZE | {"id": 4})
+    error = (await raw.answer(4))["error"]
+    assert error["code"] == -32600
+    assert "initialize" in error["message"]
+
+
+async def test_an_initialize_whose_id_cannot_be_written_is_refused(raw: Raw):
+    await raw.write(rb'{"jsonrpc":"2.0","id":"\ud800","method":"initialize","params":{"protocolVersion":1}}' + b"\n")
+    assert (await raw.answer(None))["error"]["code"] == -32600
+    await raw.send(INITIALIZE)
+    assert (await raw.answer(1))["result"]["protocolVersion"] == 1
 
 
 async def test_a_line_over_the_limit_is_refused_and_the_next_one_read(raw: Raw):

@@ -40,6 +40,13 @@ def test_the_file_names_tools_and_rules(text, brief):
     assert parse_brief(text) == brief
 
 
+async def test_a_tool_that_is_misspelled_makes_each_call_a_question(brief):
+    side = Side(["ALLOW"])
+    wrong = AdversaryInspector(brief, side, lambda name: "no tool is called shell" if name == "shell" else "")
+    assert await wrong.inspect(CALL) == Ask("adversary.md is not clear: no tool is called shell")
+    assert await AdversaryInspector(brief, side, lambda _: "").inspect(CALL) == Allow()
+
+
 @pytest.mark.parametrize(
     ("answer", "said"),
     [

@@ -56,7 +56,7 @@ def test_the_table_is_large_and_has_no_line_twice():
 
 
 def test_every_pattern_is_hit_by_a_line_of_the_table():
-    places = Places((ROOT,), HOME)
+    places = Places((ROOT,), HOME, (f"{HOME}/.q",))
     hit = {id(found.pattern) for line in LINES for found in hits(Scene(parse(line), places, ROOT))}
     assert [p.reason for p in PATTERNS if id(p) not in hit] == []
 

@@ -27,7 +27,12 @@ async def verdict(access=NOTHING, *, mode=Mode.APPROVE, read_only=False, rules=(
         (Mode.APPROVE, True, Access(reads=(ROOT,)), Allow()),
         (Mode.APPROVE, True, Access(reads=("/etc/passwd",)), Ask("/etc/passwd is outside the workspace")),
         (Mode.APPROVE, True, Access(reads=(f"{ROOT}-too/a",)), Ask(f"{ROOT}-too/a is outside the workspace")),
-        (Mode.APPROVE, True, Access(reads=(f"{ROOT}/.env",)), Ask(f"{ROOT}/.env looks like it holds credentials")),
+        (
+            Mode.APPROVE,
+            True,
+            Access(reads=(f"{ROOT}/.env",)),
+            Ask(f"{ROOT}/.env looks like it holds keys or passwords"),
+        ),
         (Mode.APPROVE, False, Access(), Ask("")),
         (Mode.APPROVE, False, Access(writes=(f"{ROOT}/a",)), Ask("")),
         (Mode.APPROVE, False, Access(command="ls", cwd=ROOT), Ask("")),
@@ -36,7 +41,7 @@ async def verdict(access=NOTHING, *, mode=Mode.APPROVE, read_only=False, rules=(
         (Mode.AUTO, False, Access(writes=("/etc/x",)), Ask("/etc/x is outside the workspace")),
         (Mode.AUTO, True, Access(reads=(f"{ROOT}/a", "/elsewhere")), Ask("/elsewhere is outside the workspace")),
         (Mode.SMART, True, Access(reads=(f"{ROOT}/a",)), Allow()),
-        (Mode.SMART, True, Access(reads=(f"{ROOT}/.env",)), Ask(f"{ROOT}/.env looks like it holds credentials")),
+        (Mode.SMART, True, Access(reads=(f"{ROOT}/.env",)), Ask(f"{ROOT}/.env looks like it holds keys or passwords")),
         (Mode.SMART, False, Access(command="ls", cwd=ROOT), Ask("")),  # there is no judge
         (Mode.CHAT, True, Access(reads=(f"{ROOT}/a",)), Deny(CHAT)),
         (Mode.CHAT, False, Access(), Deny(CHAT)),

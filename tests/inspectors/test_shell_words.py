@@ -82,8 +82,8 @@ def test_options_are_told_from_operands():
     spec = Spec("ab:c::#", "all name= next", operands=1)
     got = read("-ab x -c -c3 -10 --all --na=y --ne op rest -a", spec)
     assert [(name, value and value.text) for name, value in got.given] == [
-        *[("-a", None), ("-b", "x"), ("-c", None), ("-c", "3"), ("-#", "10"), ("--all", None), ("--na", "y")],
-        ("--ne", None),
+        *[("-a", None), ("-b", "x"), ("-c", None), ("-c", "3"), ("-#", "10"), ("--all", None), ("--name", "y")],
+        ("--next", None),
     ]
     assert [w.text for w in got.operands] == ["op"]
     assert [w.text for w in got.rest] == ["rest", "-a"]

@@ -180,6 +180,14 @@ async def test_schemas_are_adapted_or_their_tools_left_out(open_room, stdio, sai
     assert said(await made.call("s_untyped")) == "called untyped"
 
 
+async def test_a_schema_that_is_nested_too_deeply_costs_its_own_tool_only(open_room, stdio, said):
+    made = await open_room(stdio("s", "deep"))
+    assert made.names() == ["s_fine"]
+    (notice,) = made.notices
+    assert all(f"{name} (its input schema is nested" in notice for name in ("deep", "deeper", "deepest"))
+    assert said(await made.call("s_fine")) == "called fine"
+
+
 async def test_a_changed_list_is_taken_over(open_room, stdio, said):
     made = await open_room(stdio("s"))
     assert said(await made.call("s_grow", q="sprout")) == "grown"

@@ -214,7 +214,7 @@ def test_a_client_that_declares_nothing_readable(meta):
 def test_additions_live_under_one_key_of_meta():
     tool = {"name": "goto", "inputSchema": {}}
     declared = {"messageIds": True, "historyReplaced": True, "frontendTools": [tool, 5], "later": 1}
-    assert client_declaration({META_KEY: declared}) == ClientDeclaration(True, True, (tool,))
+    assert client_declaration({META_KEY: declared}) == ClientDeclaration(True, True, [tool, 5])
     assert to_meta(Supersedes(("a", "b")), {"x": 1}) == {"x": 1, META_KEY: {"supersedes": ["a", "b"]}}
     result = to_meta(PromptResult("m", "Done.", TurnUsage(10, 2)))
     assert result == {META_KEY: {"messageId": "m", "text": "Done.", "usage": {"inputTokens": 10, "outputTokens": 2}}}

@@ -90,6 +90,21 @@ def test_lone_surrogates_are_replaced(escaped, expected):
     assert json.loads(LineFramer.encode(decode(escaped))) == expected
 
 
+@pytest.mark.parametrize(
+    ("line", "kept"),
+    [
+        (rb'{"id":"\ud800","m":"\udc00"}', {"id": "\ud800", "m": "\ufffd"}),
+        (rb'{"id":"x\udc00","m":12345678901234567890}', {"id": "\ud800", "m": 12345678901234567890}),
+        (rb'{"id":"\ufffd\ud800"}', {"id": "\ud800"}),
+        (rb'{"id":"\ufffd","m":"\ud800"}', {"id": "\ufffd", "m": "\ufffd"}),
+        (rb'{"id":"\ud83d\ude00","m":"\ud800"}', {"id": "😀", "m": "\ufffd"}),
+        (rb'{"id":7,"m":{"id":"\ud800"}}', {"id": 7, "m": {"id": "\ufffd"}}),
+    ],
+)
+def test_half_a_character_in_an_id_is_not_taken_for_another_one(line, kept):
+    assert decode(line) == kept
+
+
 def test_a_line_over_the_limit_is_one_error_and_the_next_is_read():
     framer = LineFramer(limit=10)
     assert codes(framer.feed(b"1234567890\n12345678901\n2\n")) == [1234567890, INVALID_REQUEST, 2]

@@ -18,7 +18,7 @@ def message(**members):
     return {"jsonrpc": "2.0", **members}
 
 
-@pytest.mark.parametrize("request_id", [0, 1, -5, 2**80, "0", "", "a-b", None])
+@pytest.mark.parametrize("request_id", [0, 1, -5, 2**80, "0", "", "a-b", "é😀\ufffd", None])
 def test_request_ids_are_kept_with_their_type(request_id):
     request = classify(message(id=request_id, method="m"))
     assert request == Request(request_id, "m")
@@ -26,7 +26,7 @@ def test_request_ids_are_kept_with_their_type(request_id):
     assert to_object(Response(request.id, {})) == message(id=request_id, result={})
 
 
-@pytest.mark.parametrize("request_id", [True, False, 1.0, 1.5, [], [1], {}])
+@pytest.mark.parametrize("request_id", [True, False, 1.0, 1.5, [], [1], {}, "\ud800", "é\udfff"])
 def test_other_ids_are_invalid_and_not_echoed(request_id):
     invalid = classify(message(id=request_id, method="m"))
     assert isinstance(invalid, Invalid)

@@ -162,8 +162,17 @@ async def test_the_key_is_never_in_a_message(fake, connect):
 async def test_a_wrong_key_says_what_to_do(fake, connect):
     fake.script("", Reply(status=401, error=("authentication_error", "invalid x-api-key")))
     assert (await failure_of(connect())).message.endswith(
-        "Check the API key (ANTHROPIC_API_KEY, or run `quillback login`)."
+        "Check the key for this server: ANTHROPIC_API_KEY, ANTHROPIC_AUTH_TOKEN or config.toml."
     )
+
+
+@pytest.mark.parametrize(
+    ("host", "kept"),
+    [("api.anthropic.com", True), ("anthropic.com", True), ("notanthropic.com", False), ("localhost:11434", False)],
+)
+def test_the_kept_key_is_advised_where_it_is_sent(host, kept):
+    refused = failures.from_status(401, host, {}, {}, datetime.now(UTC))
+    assert ("quillback login" in refused.message) is kept
 
 
 async def test_nobody_listening_is_a_connection_failure():

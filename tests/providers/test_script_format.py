@@ -1,6 +1,7 @@
 import pytest
 
 from quillback.core.message import Usage
+from quillback.core.reply import KNOWN
 from quillback.providers.script import (
     Call,
     Drop,
@@ -14,7 +15,7 @@ from quillback.providers.script import (
     Script,
     Think,
 )
-from quillback.providers.script_format import ScriptError, parse_script
+from quillback.providers.script_format import _STOPS, ScriptError, parse_script
 from quillback.providers.scripted import BUILT_IN, load_script
 
 
@@ -38,7 +39,10 @@ def test_every_kind_of_line():
         expect-not: goodbye
         ---
         error: 529 retry-after=1.5 Too busy
+        ---
         error: 400
+        expect: hello.py
+        ---
         drop
         """,
         "x",
@@ -54,8 +58,13 @@ def test_every_kind_of_line():
         Pace(0.05),
     )
     expectations = (Expectation("hello.py", True, 15), Expectation("goodbye", False, 16))
-    failing = Response((Fail(529, "Too busy", 1.5), Fail(400, "the script says so", None), Drop()))
-    assert script == Script("x", (Response(actions, expectations, Usage(9, 0, 8, 7), "max_tokens"), failing), loop=True)
+    failing = (
+        Response((Fail(529, "Too busy", 1.5),)),
+        Response((Fail(400, "the script says so", None),), (Expectation("hello.py", True, 21),)),
+        Response((Drop(),)),
+    )
+    whole = Response(actions, expectations, Usage(9, 0, 8, 7), "max_tokens")
+    assert script == Script("x", (whole, *failing), loop=True)
 
 
 def test_separators_at_the_ends_make_no_replies():
@@ -79,6 +88,7 @@ def test_separators_at_the_ends_make_no_replies():
         ('usage: {"tokens": 1}', "`tokens` is no count; allowed are whole numbers for input_tokens"),
         ('usage: {"input_tokens": -1}', "`input_tokens` is no count"),
         ("stop:", "stop needs a reason"),
+        ("stop: foo", "`foo` is no reason to stop; allowed are end_turn, tool_use, max_tokens"),
         ("error: 200", "an error is a status from 400 to 599"),
         ("error: soon", "an error is a status"),
         ("loop", "`loop` belongs at the top"),
@@ -89,6 +99,17 @@ def test_a_wrong_line_is_named_with_what_is_allowed(line, words):
         parse_script(f"# one\ntext: two\n{line}\n", "my.script")
     assert str(caught.value).startswith("my.script:3: ")
     assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("after", ["text: never", "drop", "error: 400", "stop: end_turn", 'usage: {"input_tokens": 1}'])
+@pytest.mark.parametrize("failure", ["error: 529", "drop"])
+def test_what_a_failure_would_hide_is_refused(failure, after):
+    with pytest.raises(ScriptError, match=r"x:2: .*---"):
+        parse_script(f"{failure}\n{after}", "x")
+
+
+def test_the_reasons_to_stop_are_those_that_a_turn_knows():
+    assert {*_STOPS} == KNOWN
 
 
 def test_an_empty_script_is_refused():

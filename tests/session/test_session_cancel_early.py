@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from quillback.core.commands import Desk, Say
 from quillback.core.event import StopReason
 from quillback.core.hooks import NOTHING, HookAnswer, HookCall, HookPoint
 from quillback.core.message import MessageState, Text
@@ -69,3 +70,32 @@ async def test_in_the_moment_in_which_its_hooks_are_done(tmp_path, how):
         await until(lambda: not k.session.busy)
         meanwhile.then = lambda: None
         await check_not_run(k, running)
+
+
+class Cancelled:
+    """A command that is cancelled when it has done its work."""
+
+    def __init__(self) -> None:
+        self.then = lambda: None
+
+    def available(self) -> tuple[()]:
+        return ()
+
+    async def changed(self) -> None:
+        await asyncio.Event().wait()
+
+    async def run(self, name: str, argument: str, desk: Desk) -> Say:
+        asyncio.get_running_loop().call_soon(self.then)
+        return Say("It is done.")
+
+
+async def test_in_the_moment_in_which_a_command_is_done_what_it_did_is_told(tmp_path):
+    command = Cancelled()
+    async with kit(tmp_path, reply(say("I am here")), commands=command) as k:
+        command.then = k.session.cancel
+        done = completed(await k.play("/undo"))
+        assert (done.stop_reason, done.text) == (StopReason.CANCELLED, "It is done.")
+        assert [(m.text(), m.state) for m in await k.stored()] == [
+            ("/undo", MessageState.COMPLETE),
+            ("It is done.", MessageState.COMPLETE),
+        ]

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from quillback.core.audit import DecidedBy, Decision
+from quillback.core.mask import Mask
 from quillback.core.ports import Inspection, Rule, RuleEffect
 from quillback.core.process import Ran
 from quillback.core.rules import Mode
@@ -147,6 +148,7 @@ def gate(store, root: Path, *rules: Rule, mode: Mode = Mode.APPROVE) -> CheckGat
         now=itertools.count(1).__next__,
         new_id=Ids(),
         said=lambda: ("the task", ("the task",)),
+        mask=Mask(),
     )
 
 

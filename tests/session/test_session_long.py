@@ -6,13 +6,14 @@ import pytest
 from attrs import define, field
 
 from quillback.core.commands import Begin, Clear, CommandInfo, Compact, Desk, Expand, Say
-from quillback.core.event import Continued, HistoryReplaced, Noticed, StopReason
+from quillback.core.event import Continued, HistoryReplaced, Noticed, StopReason, UsageChanged
 from quillback.core.hooks import NOTHING, HookAnswer, HookCall, HookPoint
 from quillback.core.message import MessageState, Role, Text
 from quillback.core.model import ProviderEvent
+from quillback.core.ports import ToolOutcome
 from quillback.session.session import NotRunningError
-from support.fakes import until
-from support.replies import call, reply, say
+from support.fakes import FakeTool, Gate, until
+from support.replies import call, reply, say, spec
 from support.session_kit import collect, completed, drain, kit
 
 pytestmark = pytest.mark.anyio
@@ -265,3 +266,71 @@ async def test_reminders_and_summaries_leave_calls_and_results_together(tmp_path
     async with kit(tmp_path, *scripts) as k:
         await k.play("first")
         assert completed(await k.play("second")).text == "end"
+
+
+async def test_after_a_failure_no_summary_is_asked_for_in_the_next_turn(tmp_path):
+    refused = reply(say("I will not."), stop="refusal")
+    async with kit(tmp_path, full("one"), refused, refused, full("two"), full("three")) as k:
+        await k.play("first")
+        await k.play("second")
+        await k.play("third")
+        assert [r.side for r in k.model.requests] == [False, True, True, False, False]
+
+
+async def test_clear_tells_how_full_the_window_is_now(tmp_path):
+    async with kit(tmp_path, full("one"), commands=FakeCommands({"clear": Clear("Forgotten.")})) as k:
+        await k.play("first")
+        events = await k.play("/clear")
+        (usage,) = [e for e in events if isinstance(e, UsageChanged)]
+        assert 0 < usage.used < 1_000
+
+
+async def test_a_start_hook_is_heard_though_its_first_prompt_was_cancelled(tmp_path):
+    hooks = FakeHooks({HookPoint.SESSION_START: HookAnswer(context=("it is monday",))}, hold=asyncio.Event())
+    async with kit(tmp_path, reply(say("ok")), hooks=hooks) as k:
+        running = collect(k.session.submit([Text("slow")]))
+        await until(lambda: hooks.heard)
+        k.session.cancel()
+        await running
+        hooks.hold.set()
+        await k.play("again")
+        assert "it is monday" in sent(k)
+
+
+async def test_a_message_that_comes_too_late_for_its_turn_is_told_to_be(tmp_path):
+    gate = Gate()
+
+    async def held(run):
+        await gate()
+        yield ToolOutcome(content=(Text("done"),), stop_turn=True, say="Enough.")
+
+    async with kit(tmp_path, reply(call("ask")), tools=(FakeTool(spec("ask"), held),)) as k:
+        running = collect(k.session.submit([Text("go")]))
+        await gate.wait()
+        await k.session.steer([Text("also this")])
+        gate.open()
+        events = await running
+        assert any("was not run" in e.title for e in events if isinstance(e, Noticed))
+        (late,) = [m for m in await k.stored() if m.text() == "also this"]
+        assert (late.state, late.visible_to_model) == (MessageState.NOT_RUN, False)
+
+
+@pytest.mark.parametrize("parts", [(), (Text(""),), (Text(" \n"),)])
+async def test_a_message_that_says_nothing_is_refused(tmp_path, parts):
+    async with kit(tmp_path) as k:
+        with pytest.raises(ValueError, match="says nothing"):
+            await k.session.steer(parts)
+        assert await k.stored() == []
+
+
+async def test_a_turn_that_only_compacts_takes_no_message(tmp_path):
+    gate = Gate()
+    commands = FakeCommands({"compact": Compact()})
+    async with kit(tmp_path, reply(say("one")), [gate, *reply(say("SUMMARY"))], commands=commands) as k:
+        await k.play("first")
+        running = collect(k.session.submit([Text("/compact")]))
+        await gate.wait()
+        with pytest.raises(NotRunningError):
+            await k.session.steer([Text("also this")])
+        gate.open()
+        assert not completed(await running).error

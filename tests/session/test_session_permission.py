@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from quillback.core.audit import DecidedBy, Decision
 from quillback.core.event import StopReason, ToolStarted
 from quillback.core.message import Diff, Location, Text
 from quillback.core.ports import Access, Choice, EditorError, Mode, Rule, RuleEffect, StoreError
@@ -167,6 +168,8 @@ async def test_an_answer_that_cannot_be_stored_runs_nothing(tmp_path):
         assert completed(await k.play()).text == "done"
         assert k.results() == ["not run: The disk is full."]
         assert k.tools["shell"].started == []
+        (record,) = await k.store.audits(k.session.record.id)
+        assert (record.decision, record.decided_by) == (Decision.DENY, DecidedBy.INSPECTORS)
 
 
 async def test_stored_answers_outlive_the_session_and_stay_in_its_directory(tmp_path):
@@ -206,8 +209,10 @@ async def test_a_call_that_was_allowed_runs_while_the_next_is_asked_about(tmp_pa
         running = collect(k.session.submit([Text("go")]))
         await second.wait()
         await until(lambda: k.results() == ["shell"])
+        assert k.editor.open == 1
         second.open()
         await running
+        assert k.results() == ["shell", "shell"]
 
 
 # ---------------------------------------------------------------- modes
@@ -251,4 +256,4 @@ async def test_a_switch_to_chat_holds_for_calls_that_wait_for_their_question(tmp
         k.session.set_mode(Mode.CHAT)
         first.open()
         await running
-        assert sorted(k.results()) == sorted([CHAT, "shell"])
+        assert k.results() == [CHAT, CHAT]

@@ -7,7 +7,7 @@ import pytest
 from quillback.core.event import MessageAdded, ToolProgressed, ToolStarted
 from quillback.core.facts import last_plan
 from quillback.core.message import FileSeen, Location, PlanEntry, Text, ToolKind, ToolResult
-from quillback.core.ports import ToolError, ToolOutcome
+from quillback.core.ports import Mode, ToolError, ToolOutcome
 from quillback.session.history import known_files
 from support.fakes import FakeTool, Gate, outcome, progress, until
 from support.replies import call, reply, say, spec
@@ -279,3 +279,24 @@ async def test_the_tools_there_are_may_change_from_step_to_step(tmp_path):
         assert k.results()[0].startswith("there is no tool 'late'")
         assert k.results()[1] == "late"
         assert [len(r.tools) for r in k.model.requests] == [4, 5, 5]
+
+
+async def test_a_call_that_waited_does_not_run_in_a_mode_that_forbids_it(tmp_path):
+    gate = Gate()
+
+    async def held(run):
+        await gate()
+        yield outcome("first")
+
+    first, second = FakeTool(spec("first"), held), FakeTool(spec("second"))
+    both = reply(call("first"), call("second"))
+    async with kit(tmp_path, both, reply(say("ok")), tools=(first, second), tool_concurrency=1) as k:
+        running = collect(k.session.submit([Text("go")]))
+        await gate.wait()
+        k.session.set_mode(Mode.CHAT)
+        gate.open()
+        await running
+        results = k.results()
+        assert results[0] == "first"
+        assert "chat mode" in results[1]
+        assert second.started == []

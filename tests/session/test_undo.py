@@ -1,18 +1,24 @@
 """After an undo the model and the user know of it, and no turn runs beside one."""
 
+import asyncio
+from operator import attrgetter
 from pathlib import Path
 
 import pytest
 from attrs import evolve
 
-from quillback.core.message import Role, Text, Thinking
-from quillback.core.ports import SessionBusyError
-from quillback.core.undo import Before, UndoReport, digest_of
+from quillback.core.commands import CommandResult, Desk, Say
+from quillback.core.event import StopReason
+from quillback.core.message import Message, Role, Text, Thinking
+from quillback.core.ports import Editor, SessionBusyError, SessionRecord, StoreError
+from quillback.core.undo import Before, Fate, Original, RestoreFile, UndoReport, digest_of
 from quillback.session.session import Session
-from quillback.session.undo import NOTHING, UndoBusyError, undo_messages, undo_stored, undo_text
-from support.fakes import Body, FakeTool, Gate, outcome
+from quillback.session.subagent_parts import NoCommands
+from quillback.session.undo import CUT_OFF, NOTHING, Keeper, UndoBusyError, undo_messages, undo_stored, undo_text
+from quillback.tools.restore import restorer
+from support.fakes import Body, FakeTool, Gate, outcome, until
 from support.replies import call, reply, say, spec, think
-from support.session_kit import collect, kit
+from support.session_kit import Kit, collect, completed, kit
 from support.stores import message, new_store
 
 pytestmark = pytest.mark.anyio
@@ -92,6 +98,124 @@ async def test_a_session_that_is_not_open_is_undone_and_given_back(tmp_path):
         await other.close()
         session = await k.sessions.open(record.id, k.cwd)
         assert ["removed new.txt" in m.text() for m in session.history[-2:]] == [True, True]
+
+
+class Undoes(NoCommands):
+    """Knows `/undo`."""
+
+    async def run(self, name: str, argument: str, desk: Desk) -> CommandResult | None:
+        report = await desk.undo()
+        return Say(undo_text(report, desk.record.cwd))
+
+
+async def many(k: Kit, count: int) -> list[Path]:
+    """Files that the latest turn has made."""
+    files = [Path(k.cwd) / f"{n}.txt" for n in range(count)]
+    keeper = Keeper(k.store.originals, k.session.record.id, lambda: "p1")
+    for file in files:
+        await keeper(Before(str(file), str(file), None, None), digest_of(b"one"))
+        file.write_text("one")
+        await keeper.written(str(file), digest_of(b"one"))
+    return files
+
+
+def told_of(k: Kit, files: list[Path], words: str) -> None:
+    """Model and user know of each file."""
+    texts = [[m.text() for m in k.session.history if f(m)] for f in (attrgetter("visible_to_model"), _only_user)]
+    for heard in texts:
+        for file in files:
+            assert any(words.format(file.name) in text for text in heard), (words, file.name, heard)
+
+
+def _only_user(message: Message) -> bool:
+    return message.visible_to_user and not message.visible_to_model
+
+
+@pytest.mark.parametrize("left", [59, 58, 30, 1, 0])
+async def test_an_undo_that_is_cancelled_comes_to_its_end_and_is_told(tmp_path, left):
+    async with kit(tmp_path, reply(say("I see")), commands=Undoes()) as k:
+        files = await many(k, 60)
+        running = collect(k.session.submit([Text("/undo")]))
+        await until(lambda: sum(f.exists() for f in files) <= left)
+        k.session.cancel()
+        end = completed(await running)
+        assert (end.stop_reason, end.error) in ((StopReason.CANCELLED, ""), (StopReason.END_TURN, ""))
+        assert not [f for f in files if f.exists()]
+        told_of(k, files, "- removed {}")
+        assert await k.stored() == k.session.history
+        await k.play("And now?")
+        asked = "".join(p.text for m in k.model.requests[-1].messages for p in m.parts if isinstance(p, Text))
+        assert asked.count("- removed ") == 60
+        assert await k.session.undo() == UndoReport("")
+
+
+async def test_a_request_to_undo_that_is_cancelled_comes_to_its_end_too(tmp_path):
+    async with kit(tmp_path) as k:
+        files = await many(k, 20)
+        undoing = asyncio.create_task(k.session.undo())
+        await until(lambda: not files[-1].exists())
+        undoing.cancel()
+        await asyncio.sleep(0)
+        undoing.cancel()
+        assert len((await undoing).removed) == 20
+        assert not [f for f in files if f.exists()]
+        told_of(k, files, "- removed {}")
+
+
+async def test_a_cancelled_undo_that_hangs_is_cut_off_and_says_how_far_it_came(tmp_path, monkeypatch):
+    monkeypatch.setattr("quillback.session.undo.AFTER_CANCEL", 0.05)
+    gate, hangs = Gate(), [True]
+
+    def restore(record: SessionRecord, editor: Editor) -> RestoreFile:
+        real = restorer(record, editor)
+
+        async def one(original: Original) -> Fate:
+            if hangs and original.name.endswith("/1.txt"):
+                await gate()
+            return await real(original)
+
+        return one
+
+    async with kit(tmp_path, commands=Undoes()) as k:
+        k.session.past = evolve(k.session.past, services=evolve(k.services, restore=restore))
+        files = await many(k, 4)
+        running = collect(k.session.submit([Text("/undo")]))
+        await gate.wait()
+        k.session.cancel()
+        assert completed(await running).stop_reason is StopReason.CANCELLED
+        assert [f.exists() for f in files] == [True, True, False, False]
+        told_of(k, files[2:], "- removed {}")
+        told_of(k, files[:2], "- left alone {}: " + CUT_OFF)
+        hangs.clear()
+        assert (await k.session.undo()).removed == tuple(map(str, files))
+        assert not [f for f in files if f.exists()]
+
+
+async def test_a_database_that_fails_in_the_middle_hides_nothing(tmp_path, monkeypatch, caplog):
+    async with kit(tmp_path) as k:
+        files = await many(k, 4)
+        originals = k.store.originals
+        real, settle, count = originals.original, originals.settle, iter(range(100))
+
+        async def fails(number: int) -> Original | None:
+            if next(count) == 2:
+                raise StoreError("the disk is gone")
+            return await real(number)
+
+        async def never(number: int) -> None:
+            raise StoreError("the disk is full")
+
+        monkeypatch.setattr(originals, "original", fails)
+        with pytest.raises(StoreError, match=r"undo again to go on\. the disk is gone"):
+            await k.session.undo()
+        assert [f.exists() for f in files] == [True, True, False, False]
+        told_of(k, files[2:], "- removed {}")
+        monkeypatch.setattr(originals, "settle", never)
+        assert len((await k.session.undo()).removed) == 4
+        assert "the disk is full" in caplog.text
+        monkeypatch.setattr(originals, "settle", settle)
+        assert len((await k.session.undo()).removed) == 4, "done over: nothing else is touched"
+        assert await k.session.undo() == UndoReport("")
 
 
 def test_what_is_said():

@@ -1,6 +1,5 @@
 """When an owner counts as alive."""
 
-import asyncio
 import os
 from itertools import count
 from pathlib import Path
@@ -11,6 +10,7 @@ from attrs import evolve
 from quillback.core.ports import SessionBusyError
 from quillback.store import sqlite
 from quillback.store.leases import LIFE, Processes
+from support.processes import until
 from support.stores import opened, query
 
 
@@ -116,10 +116,20 @@ async def test_an_owner_gives_signs_of_life(
 ) -> None:
     monkeypatch.setattr(sqlite, "HEARTBEAT", 0.01)
     path, ticks = tmp_path / "q.db", count(1)
-    async with opened(path, "s1", now=lambda: next(ticks)) as store, asyncio.timeout(5):
+    async with opened(path, "s1", now=lambda: next(ticks)) as store:
         await store.acquire("s1")
-        while query(path, "SELECT heartbeat FROM leases")[0][0] < 5:
-            await asyncio.sleep(0.01)
+        assert await until(lambda: query(path, "SELECT heartbeat FROM leases")[0][0] >= 5)
         query(path, "DELETE FROM leases")
-        while "took a session over" not in caplog.text:
-            await asyncio.sleep(0.01)
+        assert await until(lambda: "took a session over" in caplog.text)
+
+
+@pytest.mark.anyio
+async def test_sessions_of_live_processes_are_known(tmp_path: Path) -> None:
+    path = tmp_path / "q.db"
+    async with opened(path, "s1", "s2", "s3") as one, opened(path) as other:
+        await one.acquire("s1")
+        await other.acquire("s2")
+        query(path, "INSERT INTO leases VALUES ('s3', 'gone', 999999999, 'x y z', 0)")
+        assert await one.live_sessions() == await other.live_sessions() == {"s1", "s2"}
+        await other.release("s2")
+        assert await one.live_sessions() == {"s1"}

@@ -1,6 +1,5 @@
 """The message stream: order, the journal, what a restart finds."""
 
-import asyncio
 import os
 from pathlib import Path
 
@@ -10,7 +9,8 @@ from attrs import evolve
 from quillback.core.event import Growth, PartClosed, PartGrew, PartOpened
 from quillback.core.message import MessageState, Text, Thinking, ToolUse
 from quillback.core.ports import StoreError
-from support.stores import delta, message, opened, query, said, streaming
+from support.processes import until
+from support.stores import delta, finish, message, opened, query, said, start, streaming
 
 pytestmark = pytest.mark.anyio
 
@@ -49,9 +49,7 @@ async def test_put_replaces_and_drop_removes(path: Path) -> None:
 async def test_an_entry_is_written_soon_without_a_flush(path: Path) -> None:
     async with opened(path, "s1") as store:
         store.put(said("a", "soon"))
-        async with asyncio.timeout(5):
-            while not query(path, "SELECT id FROM messages"):
-                await asyncio.sleep(0.01)
+        assert await until(lambda: query(path, "SELECT id FROM messages") == [("a",)])
 
 
 async def test_deltas_between_two_flushes_are_one_row(path: Path) -> None:
@@ -169,11 +167,66 @@ async def test_entries_of_a_deleted_session_do_not_hold_up_others(path: Path) ->
 async def test_what_can_never_be_stored_is_told_and_holds_up_nothing(path: Path) -> None:
     async with opened(path, "s1") as store:
         store.put(said("a", "first", seq=1))
-        store.put(said("b", "same place", seq=1))
+        store.put(said("b", "a place beyond what fits", seq=1 << 70))
         store.put(said("c", "second", seq=2))
         with pytest.raises(StoreError, match="message b"):
             await store.flush()
         assert [m.id for m in await store.messages("s1")] == ["a", "c"]
+
+
+async def test_a_message_whose_place_another_process_took_gets_the_next(path: Path) -> None:
+    """So may it be after a lease was taken over from a process that slept."""
+    async with opened(path, "s1") as one, opened(path) as other:
+        one.put(said("a", "first", seq=1))
+        await one.flush()
+        other.put(said("b", "of the other", seq=2))
+        other.put(said("d", "of the other", seq=4))
+        await other.flush()
+        queued = message("c", Text("prompt"), seq=0, state=MessageState.QUEUED)
+        one.put(queued)
+        one.put(evolve(queued, seq=2, state=MessageState.COMPLETE))
+        one.put(streaming("e", seq=3))
+        one.journal(PartOpened("e", 0, Text("", "r1")))
+        one.journal(delta("e", "reply"))
+        await one.flush()
+        one.put(said("a", "first, changed", seq=1))
+        one.put(said("e", "reply, ended", seq=3))
+        one.put(said("f", "result", seq=4))
+        found = await one.messages("s1")
+        assert [(m.id, m.seq) for m in found] == [("a", 1), ("b", 2), ("d", 4), ("c", 5), ("e", 6), ("f", 7)]
+        assert [m.text() for m in found[3:]] == ["prompt", "reply, ended", "result"]
+        assert found[0].text() == "first, changed"
+        assert query(path, "SELECT count(*) FROM journal") == [(0,)]
+        assert await other.messages("s1") == found
+
+
+async def test_two_processes_that_write_at_once_lose_nothing(path: Path) -> None:
+    async with opened(path, "s1"):
+        pass
+    script = """
+        async def main():
+            async with opened(path) as store:
+                print("ready", flush=True)
+                sys.stdin.readline()
+                for n in range(1, 31):
+                    store.put(said(f"{arguments[0]}{n:02}", "text", seq=n))
+                    await store.flush()
+        asyncio.run(main())
+    """
+    writers = [start(script, path, name) for name in "ab"]
+    for writer in writers:
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == "ready\n"
+    for writer in writers:
+        assert writer.stdin is not None
+        writer.stdin.write("\n")
+        writer.stdin.flush()
+    assert finish(writers) == ["", ""]
+    async with opened(path) as store:
+        found = await store.messages("s1")
+    assert [m.seq for m in found] == sorted({m.seq for m in found})
+    for name in "ab":
+        assert [m.id for m in found if m.id.startswith(name)] == [f"{name}{n:02}" for n in range(1, 31)]
 
 
 async def test_a_damaged_message_is_told(path: Path) -> None:

@@ -45,8 +45,23 @@ PARTS: dict[str, frozenset[str] | None] = {
     "toolboxes": CORE | {"config", "mcp", "project", "session", "skills", "tools", "trust"},
     "credentials": CORE | {"config"},
     "models": CORE | {"config", "credentials", "providers"},
-    "cli": CORE | {"session", "config", "credentials", "models", "app", "edge", "project", "recipes", "trust"},
+    "problems": CORE | {"config", "inspectors", "models"},
+    "cli": CORE
+    | {
+        "session",
+        "config",
+        "credentials",
+        "models",
+        "problems",
+        "app",
+        "serving",
+        "edge",
+        "project",
+        "recipes",
+        "trust",
+    },
     "app": ANYTHING,
+    "serving": ANYTHING,
     "__main__": ANYTHING,
 }
 
@@ -64,7 +79,7 @@ OWNERS = {
     "rich": ("cli",),
     "yaml": ("recipes/", "documents/", "commands/", "skills/"),
     "markdown_it": ("cli",),
-    "quillback_protocol": ("edge/", "cli", "app.py", "__main__.py"),
+    "quillback_protocol": ("edge/", "cli", "app.py", "serving.py", "__main__.py"),
 }
 
 # What a library is imported as, where that is not its name.

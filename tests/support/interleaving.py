@@ -105,7 +105,7 @@ class Interleaving:
         text = f"{text} [[t{self._count}]] {verdict(self.rng, 'submit', 'start')}"
         word = self._words(actor, text)
         actor.sent.append(word)
-        actor.turns.append(await a.client.start_prompt(actor.id, text.format(word)))
+        await self._start(a, actor, text.format(word))
 
     async def _command(self, a: Agent, actor: Actor) -> None:
         command = self.rng.choice(COMMANDS)
@@ -113,7 +113,13 @@ class Interleaving:
             await self._prompt(a, actor, f"{command} {verdict(self.rng, 'compact')}")
             return
         self.steps.append(f"{actor.name}: {command}")
-        actor.turns.append(await a.client.start_prompt(actor.id, command))
+        await self._start(a, actor, command)
+
+    async def _start(self, a: Agent, actor: Actor, text: str) -> None:
+        turn = await a.client.start_prompt(actor.id, text)
+        assert turn.task is not None
+        turn.task.add_done_callback(lambda task: task.cancelled() or task.exception())  # an error is an answer, too
+        actor.turns.append(turn)
 
     async def _steer(self, a: Agent, actor: Actor) -> None:
         text = f"steer {{}} {verdict(self.rng, 'submit')}"

@@ -1,8 +1,9 @@
 """A stdio MCP server that does what tests need, run as a program: `mcp_server.py MODE [LOG]`.
 
 Modes: `tools` has a tool for each behaviour; `hang` never answers; `exit` ends at once; `names` and `schemas` list odd
-tools; `once` starts one time only; `modern` knows only the revision without a handshake; `rich` has resources and
-instructions as well, `prompts` has prompts, `late` gets them with a call of `grow_prompts`, `stuck` never lists them.
+tools; `deep` lists one that is nested too deeply; `number` lists the number 5; `once` starts one time only; `modern`
+knows only the revision without a handshake; `rich` has resources and instructions as well, `prompts` has prompts,
+`late` gets them with a call of `grow_prompts`, `stuck` never lists them.
 LOG gets a line of JSON for each start, call and cancel.
 """
 
@@ -57,6 +58,16 @@ SCHEMAS = {
     "string": {"type": "string"},
     "broken": {"type": "object", "properties": {"q": {"type": "strong", "required": True}}},
 }
+
+
+DEEP = {"fine": 50, "deep": 150, "deeper": 300, "deepest": 900}
+
+
+def nested(depth: int) -> dict:
+    schema: dict = {"type": "object"}
+    for _ in range(depth // 2):
+        schema = {"type": "object", "properties": {"q": schema}}
+    return schema
 
 
 class Server:
@@ -131,6 +142,8 @@ class Server:
             case "prompts/get":
                 self.note(prompt=params["name"], values=params.get("arguments"))
                 self.prompt(number, params["name"], params.get("arguments") or {})
+            case "tools/list" if self.mode == "number":
+                self.send(id=number, result=5)
             case "tools/list":
                 self.note(list=True)
                 self.send(id=number, result=fresh(tools=self.tools()))
@@ -151,6 +164,8 @@ class Server:
 
     def tools(self) -> list[object]:
         match self.mode:
+            case "deep":
+                return [{"name": name, "inputSchema": nested(depth)} for name, depth in DEEP.items()]
             case "names":
                 return [{"name": name, "inputSchema": OBJECT} for name in NAMES]
             case "schemas":
@@ -251,6 +266,11 @@ class Server:
         half = '{"jsonrpc": "2.0", "id": %s, "result": {"content": [{"type": "text", "text": "half \\ud83d"}]}}'
         sys.stdout.buffer.write((half % json.dumps(number)).encode() + b"\n")
         sys.stdout.buffer.flush()
+
+    def do_odd(self, number: object, arguments: dict, _: dict) -> None:
+        """Answers with the text it was given, `ID` in it being the number of the call."""
+        sys.stdout.write(str(arguments["q"]).replace("ID", json.dumps(number)) + "\n")
+        sys.stdout.flush()
 
     def do_grow(self, number: object, arguments: dict, _: dict) -> None:
         self.extra.append(str(arguments.get("q", "grown")))

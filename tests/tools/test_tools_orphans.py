@@ -38,13 +38,13 @@ KILLERS = {
 
 
 @pytest.mark.parametrize("line", KILLERS.values(), ids=KILLERS)
-async def test_nothing_gets_free_by_killing_the_watcher(room: Room, mark: str, line: str):
+async def test_nothing_gets_free_by_killing_the_watcher(room: Room, mark: str, line: str, new_zombies):
     outcome = await room.call("shell", command=line.replace("{}", mark))
     assert outcome.is_error
     assert await until(lambda: not running(mark), 2.0)
     await room.toolbox.close()
     assert not running(mark)
-    assert await until(lambda: not zombies(os.getpid()))
+    assert await until(lambda: not new_zombies())
 
 
 async def test_a_daemon_known_before_ends_though_it_left_every_trace(room: Room, mark: str):
@@ -77,7 +77,7 @@ async def test_others_live_on(room: Room, mark: str):
         other.wait()
 
 
-async def test_a_stopped_watcher_ends_with_all_of_it(room: Room, mark: str):
+async def test_a_stopped_watcher_ends_with_all_of_it(room: Room, mark: str, new_zombies):
     started = time.monotonic()
     line = f"setsid sleep {mark} & echo before; kill -STOP $PPID; sleep {mark}"
     outcome = await room.call("shell", command=line, timeout=0.5)
@@ -85,7 +85,7 @@ async def test_a_stopped_watcher_ends_with_all_of_it(room: Room, mark: str):
     assert not running(mark), "what is said to have ended has"
     assert time.monotonic() - started < 2.6
     assert outcome.raw_output == {"exit_code": -9, "timed_out": True}
-    assert await until(lambda: not zombies(os.getpid()))
+    assert await until(lambda: not new_zombies())
 
 
 async def test_a_stopped_watcher_of_a_job(room: Room, mark: str):

@@ -13,7 +13,7 @@ import pytest
 
 from quillback.core.ports import ToolError
 from quillback.tools import command, orphans
-from support.processes import running, until, zombies
+from support.processes import running, until
 from support.toolroom import Room, text
 
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")]
@@ -36,7 +36,9 @@ LEFT_BEHIND = [
 
 
 @pytest.mark.parametrize("line", LEFT_BEHIND)
-async def test_a_command_returns_at_once_and_its_children_end_with_the_session(room: Room, mark: str, line: str):
+async def test_a_command_returns_at_once_and_its_children_end_with_the_session(
+    room: Room, mark: str, line: str, new_zombies
+):
     started = time.monotonic()
     assert await room.text("shell", command=line.format(mark)) == "started"
     assert time.monotonic() - started < 1.5
@@ -45,7 +47,7 @@ async def test_a_command_returns_at_once_and_its_children_end_with_the_session(r
     await room.toolbox.close()
     assert time.monotonic() - closing < 1.5
     assert not running(mark)
-    assert not zombies(os.getpid())
+    assert not new_zombies()
 
 
 async def test_what_is_left_behind_may_go_on_writing(room: Room, mark: str):
@@ -139,14 +141,14 @@ async def test_closing_is_quick_and_final(room: Room, mark: str):
     await room.toolbox.close()
 
 
-async def test_many_commands_leave_nothing_open(room: Room):
+async def test_many_commands_leave_nothing_open(room: Room, new_zombies):
     await room.text("shell", command="true")
     before = len(list(Path("/proc/self/fd").iterdir()))
     await asyncio.gather(*(room.call("shell", command=f"echo {n}") for n in range(8)))
     for _ in range(8):
         await room.call("shell", command="true")
     assert await until(lambda: len(list(Path("/proc/self/fd").iterdir())) <= before)
-    assert await until(lambda: not zombies(os.getpid()))
+    assert await until(lambda: not new_zombies())
 
 
 async def test_a_command_that_kills_its_watcher(room: Room, mark: str):

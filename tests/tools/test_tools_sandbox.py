@@ -62,7 +62,8 @@ async def test_it_writes_in_the_roots_and_nowhere_else(room: Room, outside: Path
     ) == ("readable")
     assert ((room.workspace / "a").read_text(), (other / "c").read_text()) == ("1\n", "2\n")
     for target in (outside / "new", outside / "there", Path.home() / f".{outside.name}", Path("/etc") / outside.name):
-        assert "Read-only file system" in await room.text("shell", command=f"echo x > {target}")
+        said = await room.text("shell", command=f"echo x > {target}")
+        assert "Read-only file system" in said or target.is_relative_to("/tmp")  # the sandbox has a /tmp of its own
         assert not target.exists() or target.read_text() == "readable"
     assert await code(room, f"rm {outside}/there") != 0
 

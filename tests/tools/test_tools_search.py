@@ -13,17 +13,20 @@ from support.toolroom import Room, text
 
 pytestmark = pytest.mark.anyio
 
-RIPGREP = shutil.which("rg")
+needs_ripgrep = pytest.mark.skipif(
+    shutil.which("rg") is None, reason="ripgrep is not installed here; the same test of our own search is run"
+)
+RIPGREP = pytest.param("ripgrep", marks=needs_ripgrep)
+only_own = pytest.mark.parametrize("room", ["own"], indirect=True)
+only_ripgrep = pytest.mark.parametrize("room", [RIPGREP], indirect=True)
 
 
-@pytest.fixture(params=["own", "ripgrep"])
+@pytest.fixture(params=["own", RIPGREP])
 def room(request: pytest.FixtureRequest, room: Room, monkeypatch: pytest.MonkeyPatch) -> Room:
     """Each test runs with both searches, so both must give the same."""
     if request.param == "own":
         real = shutil.which
         monkeypatch.setattr(shutil, "which", lambda name: None if name == "rg" else real(name))
-    elif RIPGREP is None:
-        pytest.skip("no ripgrep here")
     return room
 
 
@@ -41,6 +44,13 @@ async def test_matches_have_path_line_and_text(room: Room):
         "b.txt:2: needle one",
     ]
     assert await grep(room, "nothing here") == ["No matches."]
+
+
+@pytest.mark.parametrize(("pattern", "line"), [("=", "a = b"), ("==", "a == b"), ("-e", "x -e y"), ("--", "x --y")])
+async def test_a_pattern_that_looks_like_an_option_is_a_pattern(room: Room, pattern: str, line: str):
+    room.file("a.txt", f"nothing\n{line}\n")
+    assert await grep(room, pattern) == [f"a.txt:2: {line}"]
+    assert await grep(room, pattern, path="a.txt", literal=True) == [f"a.txt:2: {line}"]
 
 
 async def test_options(room: Room):
@@ -244,9 +254,9 @@ async def test_matches_are_bounded_beside_credentials(room: Room):
     assert "1 file that looks" in found[-1]
 
 
+@only_ripgrep
 async def test_a_count_that_takes_too_long_is_not_waited_for(room: Room, monkeypatch: pytest.MonkeyPatch):
-    if shutil.which("rg") is None:
-        pytest.skip("our own search has counted them anyway")
+    """Our own search has counted them anyway."""
     monkeypatch.setattr(matches, "_COUNT_SECONDS", 0.0)
     room.file(".env", "needle\n")
     room.file("a.txt", "needle\n")
@@ -256,19 +266,14 @@ async def test_a_count_that_takes_too_long_is_not_waited_for(room: Room, monkeyp
 
 
 CATASTROPHE = "(a+)+$"
+"""No pattern takes ripgrep so long."""
 
 
-@pytest.fixture
-def own(room: Room, monkeypatch: pytest.MonkeyPatch) -> Room:
-    if shutil.which("rg") is not None:
-        pytest.skip("ripgrep has no such patterns")
-    return room
-
-
-async def test_a_pattern_without_end_is_stopped(own: Room, monkeypatch: pytest.MonkeyPatch):
+@only_own
+async def test_a_pattern_without_end_is_stopped(room: Room, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(matches, "SECONDS", 0.5)
-    own.file("a.txt", "a" * 40 + "!\n")
-    task = asyncio.ensure_future(own.refused("grep", pattern=CATASTROPHE))
+    room.file("a.txt", "a" * 40 + "!\n")
+    task = asyncio.ensure_future(room.refused("grep", pattern=CATASTROPHE))
     worst, last = 0.0, time.monotonic()
     while not task.done():
         await asyncio.sleep(0.005)
@@ -278,17 +283,19 @@ async def test_a_pattern_without_end_is_stopped(own: Room, monkeypatch: pytest.M
     assert await until(lambda: not running(CATASTROPHE))
 
 
-async def test_what_was_found_before_is_kept(own: Room, monkeypatch: pytest.MonkeyPatch):
+@only_own
+async def test_what_was_found_before_is_kept(room: Room, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(matches, "SECONDS", 0.5)
-    own.file("a.txt", "aaa\n")
-    own.file("b.txt", "a" * 40 + "!\n")
-    found = await grep(own, CATASTROPHE)
+    room.file("a.txt", "aaa\n")
+    room.file("b.txt", "a" * 40 + "!\n")
+    found = await grep(room, CATASTROPHE)
     assert found == ["a.txt:1: aaa", "[stopped after 0.5 s; there may be more]"]
 
 
-async def test_a_cancel_ends_the_search(own: Room):
-    own.file("a.txt", "a" * 40 + "!\n")
-    task = asyncio.ensure_future(own.call("grep", pattern=CATASTROPHE))
+@only_own
+async def test_a_cancel_ends_the_search(room: Room):
+    room.file("a.txt", "a" * 40 + "!\n")
+    task = asyncio.ensure_future(room.call("grep", pattern=CATASTROPHE))
     assert await until(lambda: running(CATASTROPHE))
     started = time.monotonic()
     task.cancel()

@@ -249,8 +249,11 @@ async def test_an_undo_that_was_cut_off_goes_on_where_it_stopped(t: Turns):
     with pytest.raises(RuntimeError, match="killed"):
         await undo_turn(t.store.originals, "s1", dies)
     assert sorted(f.read_text() for f in files) == ["one\n", "zero\n", "zero\n", "zero\n"]
-    assert await t.undone() == {"prompt": "p1", "restored": ["0.txt", "1.txt"]}
-    assert {f.read_text() for f in files} == {"zero\n"}
+    files[2].write_text("by the user\n")
+    restored = ["0.txt", "1.txt", "3.txt"]
+    assert await t.undone() == {"prompt": "p1", "restored": restored, "kept": {"2.txt": CHANGED}}, "all of it is told"
+    assert [f.read_text() for f in files] == ["zero\n", "zero\n", "by the user\n", "zero\n"]
+    assert await t.undone() == {"prompt": ""}
 
 
 async def test_what_failed_is_tried_once_more_and_then_given_up(t: Turns):

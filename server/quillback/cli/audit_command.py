@@ -24,6 +24,8 @@ WHO = {
     DecidedBy.USER: "by the user",
 }
 
+UNASKED = "since nobody was there to ask"
+
 
 def audit(options: Namespace) -> int:
     return asyncio.run(_audit(load(), options))
@@ -49,10 +51,17 @@ def _write(screen: Screen, record: AuditRecord) -> None:
     allowed = record.decision is Decision.ALLOW
     time = datetime.fromtimestamp(record.at / 1000).strftime("%Y-%m-%d %H:%M:%S")
     screen.write(f"{time}  ", "dim")
-    screen.write("allowed" if allowed else "denied", "green" if allowed else "red")
-    screen.line(f" {WHO[record.decided_by]}: {one_line(record.tool)} {one_line(record.arguments, ARGUMENTS)}")
+    screen.write("allowed" if allowed else "not run" if _unasked(record) else "denied", "green" if allowed else "red")
+    who = UNASKED if _unasked(record) else WHO[record.decided_by]
+    screen.line(f" {who}: {one_line(record.tool)} {one_line(record.arguments, ARGUMENTS)}")
     for finding in record.findings:
         screen.line(f"    {_said(finding)}", "dim")
+
+
+def _unasked(record: AuditRecord) -> bool:
+    """Inspectors who only asked have decided nothing: their question reached nobody."""
+    nobody = record.decision is Decision.DENY and record.decided_by is DecidedBy.INSPECTORS
+    return nobody and not any(isinstance(finding.verdict, Deny) for finding in record.findings)
 
 
 def _said(finding: Finding) -> str:

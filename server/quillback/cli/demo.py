@@ -44,7 +44,9 @@ def demo(options: Namespace) -> int:
         mode=Mode(options.mode) if options.mode else Mode.APPROVE,
         thinking=Thinking(options.thinking) if options.thinking else None,
     )
-    code = asyncio.run(one_turn(evolve(settings, home=place / "home"), start, prompt, ANSWER, as_json=options.json))
+    code = asyncio.run(
+        one_turn(evolve(settings, home=place / "home", model=model), start, prompt, ANSWER, as_json=options.json)
+    )
     if code == DONE and model == SCRIPT and not _test_passes(workspace):
         complain(f"the test still fails in {workspace}")
         code = FAILED

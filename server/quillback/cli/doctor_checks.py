@@ -14,12 +14,15 @@ from urllib.parse import urlsplit
 from attrs import fields, frozen
 
 from quillback import __version__
-from quillback.app import database_health, inspector_problems, rule_problems, service_answer
+from quillback.app import database_health, inspector_problems, service_answer
 from quillback.config import Settings
 from quillback.core.model import ProviderError
 from quillback.credentials import CredentialsError, keyring_backend, resolve_api_key
 from quillback.models import SCRIPTED, Models
+from quillback.problems import problems_of, warnings_of
 
+ELSEWHERE = ("sandbox",)
+"""Settings with a check of their own."""
 PRIVATE = ("anthropic_api_key", "anthropic_auth_token", "anthropic_base_url", "api_key_command", "models")
 ALWAYS_SHOWN = ("model", "mode", "thinking")
 
@@ -66,18 +69,20 @@ def home(settings: Settings) -> Iterator[Check]:
 
 def config(settings: Settings) -> Iterator[Check]:
     file = settings.config_file
-    problems = (*settings.problems, *Models(settings).problems, *rule_problems(settings))
+    problems = problems_of(settings)
     if not problems:
         yield Check("config", State.OK, f"{file}{'' if file.exists() else ' (not there; it need not be)'}")
     for problem in problems:
         yield Check("config", State.BAD, problem, "until it is mended, no session is started")
+    for warning in warnings_of(settings):
+        yield Check("config", State.NOTE, warning)
 
 
 def configured(settings: Settings) -> Iterator[Check]:
     """What was set, and where."""
     for field in fields(Settings):
         source = settings.sources.get(field.name, "")
-        if field.name in ALWAYS_SHOWN or (source and field.name not in PRIVATE):
+        if field.name in ALWAYS_SHOWN or (source and field.name not in (*PRIVATE, *ELSEWHERE)):
             value = getattr(settings, field.name) or (Models(settings).default if field.name == "model" else "")
             shown = ", ".join(sorted(value)) if isinstance(value, frozenset | tuple) else str(value)
             yield Check(field.name, State.OK, f"{shown} ({source or 'default'})")
@@ -110,7 +115,8 @@ def credentials(settings: Settings) -> Iterator[Check]:
     try:
         found = resolve_api_key(settings)
     except CredentialsError as error:
-        yield Check("credentials", State.BAD, str(error))
+        wrong, _, advice = str(error).partition(". ")
+        yield Check("credentials", State.BAD, wrong.rstrip("."), advice)
         return
     field = "anthropic_api_key" if settings.anthropic_api_key else "anthropic_auth_token"
     yield Check("credentials", State.OK, settings.sources.get(field, "") or found.source)
@@ -125,7 +131,9 @@ def service(settings: Settings) -> Iterator[Check]:
 
 def reachable(settings: Settings) -> Iterator[Check]:
     try:
-        yield Check("network", State.OK, asyncio.run(service_answer(settings)))
+        found, serves = asyncio.run(service_answer(settings))
+        advice = "" if serves else "it does not look like a server of the Messages API: check the base URL"
+        yield Check("network", State.OK if serves else State.NOTE, found, advice)
     except ProviderError as error:
         yield Check("network", State.BAD, error.message)
 
@@ -135,7 +143,10 @@ def programs(settings: Settings) -> Iterator[Check]:
     shell = shutil.which("bash") or "/bin/sh"
     bash = shell != "/bin/sh"
     yield Check("shell", State.OK if bash else State.NOTE, shell, "" if bash else "commands are written for bash")
-    for name, without in (("rg", "searches are slower without ripgrep"), ("git", "most projects want it")):
+    for name, without in (
+        ("rg", "install ripgrep: searches are slower without it"),
+        ("git", "install it: most projects want it"),
+    ):
         found = shutil.which(name)
         yield Check(name, State.OK if found else State.NOTE, found or "not found", "" if found else without)
 

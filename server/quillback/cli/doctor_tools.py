@@ -24,7 +24,8 @@ def sandbox(settings: Settings) -> Iterator[Check]:
         )
         yield Check("sandbox", State.BAD, f"{settings.sandbox.value}, but not available: {problem}", advice)
     else:
-        yield Check("sandbox", State.OK, f"{settings.sandbox.value}: bubblewrap works")
+        source = settings.sources.get("sandbox", "default")
+        yield Check("sandbox", State.OK, f"{settings.sandbox.value}: bubblewrap works ({source})")
 
 
 def mcp_servers(settings: Settings) -> Iterator[Check]:

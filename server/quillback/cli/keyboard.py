@@ -41,10 +41,12 @@ class Keyboard:
     async def key(self) -> str:
         """The next key, in lower case; empty when the terminal is gone.
 
-        What comes at once and is not one key, an arrow or a paste, is given whole: no part of it is a key.
+        What comes at once and is not one key, an arrow or a paste, is given whole: no part of it is a key. The Enter
+        of somebody who sends lines is none of it.
         """
         with suppress(OSError):
             typed = (await self._typed()).lower()
+            typed = typed.rstrip("\r\n") or typed
             return typed[:1] if len(set(typed)) == 1 else typed
         return ""
 

@@ -9,7 +9,16 @@ from io import TextIOWrapper
 from typing import Any, NamedTuple, NoReturn
 
 from quillback import __version__
-from quillback.cli.exits import CANCELLED, DONE, FAILED, USAGE, CliError, complain
+from quillback.cli.exits import (
+    CANCELLED,
+    DONE,
+    FAILED,
+    USAGE,
+    CliError,
+    UnwritableError,
+    complain,
+    is_unwritable,
+)
 
 MODES = ("approve", "smart", "auto", "chat")
 THINKING = ("off", "low", "medium", "high")
@@ -90,7 +99,8 @@ _RULES = {
         (
             _option("number", nargs="?", type=int, metavar="N", help="the number that `list` shows"),
             _option("--all", action="store_true", help="all of them, of all directories unless --cwd is given"),
-            _CWD,
+            _option("--cwd", metavar="DIR", help="with --all: only those of this directory"),
+            _option("--yes", action="store_true", help="do not ask"),
         ),
     ),
 }
@@ -129,12 +139,15 @@ COMMANDS = {
 }
 
 _INTRODUCTION = """\
-A coding agent that lives behind your editor. Editors start `quillback acp`; in a terminal there is `quillback run`."""
+A coding agent that lives behind your editor. Editors start `quillback acp`;
+in a terminal there is `quillback run`."""
 _EPILOGUE = """\
-exit codes: 0 done, 1 the turn failed, the checks of a recipe failed, or a call was not run since nobody was there to
-ask, 2 wrong usage, settings or recipe, 3 cancelled, 4 no credentials
+exit codes: 0 done, 1 the turn failed, the checks of a recipe failed, or a call
+was not run since nobody was there to ask, 2 wrong usage, settings or recipe,
+3 cancelled, 4 no credentials
 
-`quillback COMMAND --help` says more of a command. To begin with: `quillback run --demo`, then `quillback doctor`."""
+`quillback COMMAND --help` says more of a command. To begin with:
+`quillback run --demo`, then `quillback doctor`."""
 
 
 class _Parser(ArgumentParser):
@@ -149,26 +162,46 @@ def run(arguments: list[str]) -> int:
     """The exit code of one command."""
     _fill_standard_streams()
     try:
-        options = _parsed(arguments)
-        code = _handler(options.handler)(options)
+        code = _code(arguments)
         if sys.stdout:
             sys.stdout.flush()
         return code
-    except SystemExit as stop:  # argparse has said what there is to say
-        return stop.code if isinstance(stop.code, int) else DONE
     except CliError as error:
         complain(str(error))
         return error.code
     except KeyboardInterrupt:
         return CANCELLED
-    except BrokenPipeError:  # the reader has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        return DONE
-    except Exception as error:
-        if os.environ.get("QUILLBACK_LOG") == "debug":
-            raise
-        complain(f"failed inside ({type(error).__name__}: {error}). QUILLBACK_LOG=debug shows where.")
+    except OSError as error:
+        if isinstance(error, BrokenPipeError) and not isinstance(error, UnwritableError):
+            _silence()  # the reader has seen enough
+            return DONE
+        if not isinstance(error, UnwritableError) and not is_unwritable(error):
+            return _failed_inside(error)
+        complain(str(error if isinstance(error, UnwritableError) else UnwritableError(error)))
+        _silence()
         return FAILED
+    except Exception as error:
+        return _failed_inside(error)
+
+
+def _code(arguments: list[str]) -> int:
+    try:
+        options = _parsed(arguments)
+        return _handler(options.handler)(options)
+    except SystemExit as stop:  # argparse has said what there is to say
+        return stop.code if isinstance(stop.code, int) else DONE
+
+
+def _failed_inside(error: Exception) -> int:
+    if os.environ.get("QUILLBACK_LOG") == "debug":
+        raise error
+    complain(f"failed inside ({type(error).__name__}: {error}). QUILLBACK_LOG=debug shows where.")
+    return FAILED
+
+
+def _silence() -> None:
+    """What is still to be written to standard output goes nowhere, or Python would complain of it at the end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 def show_help(options: Namespace) -> int:

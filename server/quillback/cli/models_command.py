@@ -9,6 +9,7 @@ from quillback.cli.json_view import to_json
 from quillback.cli.surroundings import load
 from quillback.core.model import Model, Price
 from quillback.models import Models
+from quillback.problems import problems_of
 
 HEAD = ("", "id", "name", "window", "input", "output", "cache read", "cache write")
 
@@ -16,7 +17,7 @@ HEAD = ("", "id", "name", "window", "input", "output", "cache read", "cache writ
 def models(options: Namespace) -> int:
     settings = load()
     known = Models(settings)
-    for problem in (*settings.problems, *known.problems):
+    for problem in problems_of(settings, known):
         complain(problem)
     listed = [known.get(model_id) for model_id, _ in known.choices()]
     if options.json:

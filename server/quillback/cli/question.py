@@ -23,9 +23,9 @@ WORDS = {
     Choice.REJECT_ALWAYS: "always rejected here",
     Choice.CANCELLED: "cancelled",
 }
-PROMPT = "Run it? y = once, a = always, n = no, d = never (deny always): "
+PROMPT = "Run it? Press y = once, a = always, n = no, d = never (deny always): "
 ONCE = {key: KEYS[key] for key in "yn"}
-PROMPT_ONCE = "Run it? y = once, n = no: "
+PROMPT_ONCE = "Run it? Press y = once, n = no: "
 RULE = 100
 
 
@@ -56,7 +56,7 @@ def write_keys(screen: Screen, ask: PermissionAsk) -> None:
 
 def write_keys_again(screen: Screen, ask: PermissionAsk) -> None:
     """After a key that is none of them."""
-    screen.line()
+    screen.line("not understood", "yellow")
     screen.write(_prompt(ask), "bold")
 
 

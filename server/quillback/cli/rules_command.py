@@ -5,8 +5,9 @@ import json
 import sys
 from argparse import Namespace
 
+from quillback.cli.by_agent import refuse_to_agents
 from quillback.cli.clean import one_line
-from quillback.cli.exits import DONE, USAGE, CliError
+from quillback.cli.exits import CANCELLED, DONE, USAGE, CliError, complain
 from quillback.cli.surroundings import directory, load, opened
 from quillback.config import Settings
 from quillback.core.ports import Rule, RuleEffect
@@ -18,7 +19,7 @@ def list_rules(options: Namespace) -> int:
     cwd = _directory(options)
     found = asyncio.run(_stored(load(), cwd))
     if options.json:
-        rows = [{"number": n, "root": r.root, "pattern": r.pattern, "effect": r.effect.value} for n, r in found]
+        rows = [{"number": n, "root": r.root, "pattern": r.pattern, "effect": EFFECTS[r.effect]} for n, r in found]
         print(json.dumps(rows, ensure_ascii=False, indent=2))
         return DONE
     for number, rule in found:
@@ -35,11 +36,30 @@ def delete(options: Namespace) -> int:
         raise CliError("give the number of one answer, or --all; `quillback rules list --all` shows them", USAGE)
     if options.cwd and not options.all:
         raise CliError("--cwd goes with --all only; a number is that of one answer wherever it holds", USAGE)
-    gone = asyncio.run(_delete(load(), directory(options.cwd) if options.cwd else "", options.number))
+    refuse_to_agents("taking back an answer")
+    settings, cwd = load(), directory(options.cwd) if options.cwd else ""
+    if options.all and not options.yes:
+        count = len(asyncio.run(_stored(settings, cwd)))
+        if count and not _confirmed(count, cwd):
+            complain("nothing was deleted")
+            return CANCELLED
+    gone = asyncio.run(_delete(settings, cwd, options.number))
     if options.number is not None and not gone:
         raise CliError(f"no stored answer has the number {options.number}; see `quillback rules list --all`", USAGE)
+    if not gone:
+        print(f"there are no stored answers{f' for {one_line(cwd)}' if cwd else ''}", file=sys.stderr)
+        return DONE
     print(f"{gone} stored answer{' is' if gone == 1 else 's are'} gone", file=sys.stderr)
     return DONE
+
+
+def _confirmed(count: int, cwd: str) -> bool:
+    """Raises CliError where nobody can be asked."""
+    if not (sys.stdin and sys.stdin.isatty()):
+        raise CliError("there is no terminal to ask; add --yes to delete without a question", USAGE)
+    what = "the one stored answer" if count == 1 else f"all {count} stored answers"
+    print(f"Take back {what} of {one_line(cwd) if cwd else 'all directories'}? y or n: ", end="", flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def _directory(options: Namespace) -> str:

@@ -8,6 +8,8 @@ import sys
 from argparse import Namespace
 from contextlib import suppress
 
+from attrs import evolve
+
 from quillback.cli.exits import CANCELLED, USAGE, CliError, complain
 from quillback.cli.interrupts import Interrupts
 from quillback.cli.json_view import JsonView
@@ -16,7 +18,7 @@ from quillback.cli.recipe import Cooked, cooked
 from quillback.cli.render import Renderer
 from quillback.cli.screen import open_screen
 from quillback.cli.sink import Sink
-from quillback.cli.surroundings import load, opened, refuse_wrong
+from quillback.cli.surroundings import WrongSettings, load, opened, refuse_wrong
 from quillback.cli.terminal_editor import Fixed, Person
 from quillback.cli.turn import Start, run_turn
 from quillback.cli.view import View
@@ -56,7 +58,10 @@ def run(options: Namespace) -> int:
         recipe=recipe.expand if recipe else None,
     )
     fixed = ALLOWED if options.yes else SILENT if options.json else None
-    return asyncio.run(one_turn(load(), start, prompt, fixed, as_json=options.json))
+    settings = load()
+    if start.model:  # as if it were configured, so that nothing of another model is looked for
+        settings = evolve(settings, model=start.model)
+    return asyncio.run(one_turn(settings, start, prompt, fixed, as_json=options.json))
 
 
 async def one_turn(settings: Settings, start: Start, prompt: str, fixed: Fixed | None, *, as_json: bool) -> int:
@@ -70,6 +75,10 @@ async def one_turn(settings: Settings, start: Start, prompt: str, fixed: Fixed |
         refuse_wrong(settings)
         async with opened(settings) as app:
             outcome = await run_turn(app, start, prompt, view, _answers(view, fixed, keyboard), interrupts)
+    except WrongSettings as error:
+        view.failed("; ".join(error.problems))
+        await _last_words(view)
+        raise
     except CliError as error:
         view.failed(str(error))
         await _last_words(view)
@@ -88,6 +97,8 @@ async def one_turn(settings: Settings, start: Start, prompt: str, fixed: Fixed |
     elif outcome.unasked:
         what = "1 call" if outcome.unasked == 1 else f"{outcome.unasked} calls"
         complain(f"{what} did not run, since nobody was there to ask; {WAYS}")
+    elif outcome.question and not as_json:
+        complain('to answer the question: quillback run --continue "YOUR ANSWER"')
     if outcome.completed.final and not as_json:
         print(outcome.completed.final, flush=True)
     interrupts.leave(outcome.exit_code)
@@ -128,9 +139,9 @@ def _prompt(words: list[str]) -> str:
     elif sys.stdin and not sys.stdin.isatty():
         text = _standard_input()
     else:
-        raise CliError('what is to be done? Write it behind the command: quillback run "Fix the test"', USAGE)
+        text = ""
     if not text.strip():
-        raise CliError("the prompt is empty", USAGE)
+        raise CliError('what is to be done? Write it behind the command: quillback run "Fix the test"', USAGE)
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 

@@ -5,12 +5,12 @@ from argparse import Namespace
 
 
 def acp(options: Namespace) -> int:
-    from quillback.app import serve_acp
+    from quillback.serving import serve_acp
 
     return serve_acp(None, os.getppid())
 
 
 def lsp(options: Namespace) -> int:
-    from quillback.app import serve_lsp
+    from quillback.serving import serve_lsp
 
     return serve_lsp(None, os.getppid())

@@ -1,12 +1,16 @@
 """Writes to a terminal or a pipe from a thread, so that a reader who stops reading does not stop Ctrl-C."""
 
 import asyncio
+import errno
 import os
 import queue
 import select
 import threading
 
+from quillback.cli.exits import UnwritableError
+
 HURRY_SECONDS = 1.0
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class Sink:
@@ -58,7 +62,7 @@ class Sink:
         if error is None:
             sent.set_result(None)
         else:
-            sent.set_exception(BrokenPipeError() if not isinstance(error, BrokenPipeError) else error)
+            sent.set_exception(UnwritableError(error) if error.errno in _FULL else BrokenPipeError())
 
 
 def _write(fd: int, data: bytes) -> None:

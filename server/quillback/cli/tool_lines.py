@@ -7,6 +7,7 @@ from quillback.cli.clean import one_line
 from quillback.cli.diffs import diff_lines
 from quillback.cli.screen import Screen
 from quillback.core.message import Diff, PlanEntry, Text, ToolKind, ToolResult, ToolUse
+from quillback.session.permits import REJECTED
 
 TITLE = 160
 TAIL_LINES = 10
@@ -31,7 +32,10 @@ def write_call(screen: Screen, call: ToolUse | None, result: ToolResult) -> None
     else:
         screen.write(screen.sign("✓ ", "done: "), "green")
     screen.line(title(call))
-    lines = "".join(p.text for p in result.content if isinstance(p, Text)).strip("\n").split("\n")
+    text = "".join(p.text for p in result.content if isinstance(p, Text))
+    if text == REJECTED:  # this is said to the model; the person has said it
+        return
+    lines = text.strip("\n").split("\n")
     if call is not None and _is_command(call):
         if len(lines) > TAIL_LINES:
             screen.line(f"  … {len(lines) - TAIL_LINES} lines before", "dim")

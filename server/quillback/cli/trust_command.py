@@ -6,6 +6,7 @@ from argparse import Namespace
 from datetime import datetime
 from pathlib import Path
 
+from quillback.cli.by_agent import refuse_to_agents
 from quillback.cli.clean import one_line
 from quillback.cli.exits import CANCELLED, DONE, FAILED, USAGE, CliError, complain
 from quillback.cli.surroundings import directory
@@ -20,9 +21,10 @@ def trust(options: Namespace) -> int:
     try:
         if options.list:
             return _list(decisions, options)
+        refuse_to_agents("what is trusted")
         if options.revoke:
             return _revoke(decisions, options.directory)
-        return _trust(decisions, decisions.look(Path(directory(options.directory))), sure=options.yes)
+        return _trust(decisions, decisions.look(Path(directory(options.directory, ""))), sure=options.yes)
     except TrustError as error:
         raise CliError(str(error)) from None
 
@@ -85,5 +87,5 @@ def _show(project: Project, what: str) -> None:
 def _confirmed() -> bool:
     if not (sys.stdin and sys.stdin.isatty()):
         raise CliError("there is no terminal to ask; add --yes to trust without a question", USAGE)
-    print("MCP servers and hooks run with your rights. Trust these files? y or N: ", end="", flush=True)
+    print("MCP servers run with your rights. Trust these files? y or N: ", end="", flush=True)
     return sys.stdin.readline().strip().lower() in ("y", "yes")

@@ -6,21 +6,23 @@ from pathlib import Path
 from attrs import frozen
 
 from quillback.app import App
-from quillback.cli.exits import CANCELLED, DONE, FAILED, NO_CREDENTIALS, USAGE, CliError
+from quillback.cli.exits import CANCELLED, DONE, FAILED, NO_CREDENTIALS, USAGE, CliError, UnwritableError
 from quillback.cli.find_session import find, newest_of
 from quillback.cli.interrupts import Interrupts
 from quillback.cli.surroundings import directory
 from quillback.cli.terminal_editor import Fixed, Person, TerminalEditor
 from quillback.cli.view import View
 from quillback.core.commands import Expand
-from quillback.core.event import StopReason, TurnCompleted
-from quillback.core.message import Text
+from quillback.core.event import MessageStarted, PartClosed, StopReason, TurnCompleted
+from quillback.core.message import Text, ToolUse
 from quillback.core.model import Failure, ProviderError, Thinking
 from quillback.core.ports import Mode
 from quillback.core.turn_types import Aim
 from quillback.models import SCRIPTED
 from quillback.session.registry import BadDirectoryError, Sessions
 from quillback.session.session import Session
+
+ASKING = "ask_user"
 
 
 @frozen(kw_only=True)
@@ -46,10 +48,11 @@ class Start:
 
 @frozen
 class Outcome:
-    """`unasked` is how many calls did not run since nobody was there to ask."""
+    """`unasked` is how many calls did not run since nobody was there to ask; `question` says that it ended with one."""
 
     completed: TurnCompleted
     unasked: int = 0
+    question: bool = False
 
     @property
     def exit_code(self) -> int:
@@ -81,10 +84,10 @@ async def run_turn(
         except BadDirectoryError as error:
             raise CliError(str(error), USAGE) from None
         view.opened(session.record)
-        completed = await _follow(session, prompt, start.recipe, view, editor, interrupts)
+        completed, question = await _follow(session, prompt, start.recipe, view, editor, interrupts)
         if start.is_new and completed.error_kind == Failure.NO_CREDENTIALS.value:
             await sessions.delete(session.record.id)
-        return Outcome(completed, editor.unasked)
+        return Outcome(completed, editor.unasked, question)
     finally:
         await sessions.close_all()
 
@@ -92,7 +95,8 @@ async def run_turn(
 async def _session(app: App, start: Start, sessions: Sessions) -> Session:
     if start.session:
         record = await find(app.store, start.session)
-        cwd = directory(start.cwd) if start.cwd else record.cwd
+        cwd = record.cwd
+        _check_same(start.cwd, cwd)
     elif start.resume:
         record = await newest_of(app.store, directory(start.cwd))
         cwd = record.cwd
@@ -104,13 +108,19 @@ async def _session(app: App, start: Start, sessions: Sessions) -> Session:
     return _changed(await sessions.open(record.id, cwd, _existing(record.roots[1:])), start)
 
 
+def _check_same(named: str | None, cwd: str) -> None:
+    """Raises CliError for a directory that is not the session's."""
+    if named and directory(named) != str(Path(cwd).resolve()):
+        raise CliError(f"the session belongs to {cwd}; leave --cwd out", USAGE)
+
+
 def _check_script(app: App, model: str) -> None:
     """Before anything is stored. Raises CliError for a script that cannot be played."""
     try:
         if model.startswith(SCRIPTED):
             app.models.provider(app.models.get(model))
     except ProviderError as error:
-        raise CliError(error.message) from None
+        raise CliError(error.message, USAGE) from None
 
 
 def _existing(roots: Iterable[str]) -> list[str]:
@@ -135,7 +145,9 @@ async def _follow(
     view: View,
     editor: TerminalEditor,
     interrupts: Interrupts,
-) -> TurnCompleted:
+) -> tuple[TurnCompleted, bool]:
+    """How the turn ended, and whether with a question to the user. Raises UnwritableError then, too."""
+
     def stop() -> None:
         session.cancel()
         view.hurry()
@@ -148,18 +160,28 @@ async def _follow(
         pipe = session.submit(words, aim=Aim(recipe=recipe.recipe), for_model=instructed)
     editor.pipe = pipe
     interrupts.first = stop
-    reading = True
+    lost: BrokenPipeError | None = None
+    question = False
     completed = TurnCompleted(StopReason.CANCELLED)
     async for event in pipe:
-        if isinstance(event, TurnCompleted):
-            completed = event
-        if not reading:
+        match event:
+            case TurnCompleted():
+                completed = event
+            case MessageStarted():
+                question = False
+            case PartClosed(part=ToolUse(name=name)):
+                question = question or name == ASKING
+            case _:
+                pass
+        if lost is not None:
             continue
         try:
             async with editor.floor:
                 view.show(event)
                 await view.flush()
-        except BrokenPipeError:
-            reading = False
+        except BrokenPipeError as error:
+            lost = error
             session.cancel()
-    return completed
+    if isinstance(lost, UnwritableError):
+        raise lost
+    return completed, question and completed.stop_reason is StopReason.END_TURN

@@ -6,9 +6,10 @@ from enum import StrEnum
 
 from attrs import field, frozen
 
+from quillback.core.mask import Mask
 from quillback.core.message import JsonObject
 from quillback.core.rules import Mode
-from quillback.core.verdict import Ask, Deny, Verdict
+from quillback.core.verdict import Ask, Deny, Verdict, joined
 
 ARGUMENTS_LIMIT = 2_000
 
@@ -50,9 +51,9 @@ class AuditRecord:
     at: int
 
 
-def arguments_text(arguments: JsonObject) -> str:
+def arguments_text(arguments: JsonObject, mask: Mask) -> str:
     """A call's arguments as the audit keeps them."""
-    text = json.dumps(dict(arguments), ensure_ascii=False, default=str)
+    text = mask.hide(json.dumps(dict(arguments), ensure_ascii=False, default=str))
     return text if len(text) <= ARGUMENTS_LIMIT else text[: ARGUMENTS_LIMIT - 1] + "…"
 
 
@@ -72,5 +73,5 @@ def denial(findings: Iterable[Finding]) -> str:
     said = [f.verdict for f in findings]
     denied = [v.reason for v in said if isinstance(v, Deny)]
     asked = [v.reason for v in said if isinstance(v, Ask) and v.reason]
-    text = "; ".join([*denied, *asked])
+    text = joined([*denied, *asked])
     return text if text.startswith("not run") else f"not run: {text}"

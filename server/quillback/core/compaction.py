@@ -5,7 +5,7 @@ that no call can be parted from its result and a kill leaves either all of it or
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from attrs import evolve, frozen
 
@@ -21,6 +21,7 @@ from quillback.core.message import (
     Role,
     Summary,
     Text,
+    Thinking,
     ToolResult,
     ToolUse,
 )
@@ -31,11 +32,12 @@ from quillback.core.stream import Stream, since_summary, summary_of
 LEVELS = (0.0, 0.1, 0.2, 0.5, 1.0)
 """Which share of the tool results is left out of what is summarised, from the middle outwards, try after try."""
 BYTES_PER_TOKEN = 4
-TASK_LIMIT = 4_000
+TASK_LIMIT = 16_000
 PROMPT_LIMIT = 20_000
 RESULT_LIMIT = 4_000
 FILES_LIMIT = 50
 DONE = "The conversation had become long: the model goes on from a summary of it. Nothing of it is lost here."
+CUT = "Your last prompt is long; its middle had to be left out of what the model goes on with."
 LEFT_OUT = "(left out)"
 
 INSTRUCTIONS = """\
@@ -82,22 +84,28 @@ def can_shrink(messages: Sequence[Message]) -> bool:
     return any(m.visible_to_model and m.role is not Role.USER for m in since_summary(messages))
 
 
-def requests(messages: Sequence[Message], focus: str, room: int) -> list[SummaryRequest]:
+def requests(messages: Sequence[Message], focus: str, room: int) -> Iterator[SummaryRequest]:
     """What to ask for a summary of `messages`, try after try, each shorter than the one before and none longer than
     `room` tokens."""
-    most = max(room, 1_000) * BYTES_PER_TOKEN
-    texts: list[str] = []
-    for level in LEVELS:
-        text = rendered(messages, level)
-        if text_bytes(text) <= most and (not texts or len(text) < len(texts[-1])):
-            texts.append(text)
-    if not texts:
-        texts = [_middle_out(rendered(messages, 1.0), most // 2)]
-    if len(shorter := _middle_out(texts[-1], len(texts[-1]) // 2)) > 2_000:
-        texts.append(shorter)
     wish = f"\n\nThe user asks to keep above all: {focus}" if focus else ""
     ask = "\n\nSummarise the conversation above."
-    return [SummaryRequest(INSTRUCTIONS, f"<conversation>\n{text}\n</conversation>{wish}{ask}") for text in texts]
+    for text in _texts(messages, max(room, 1_000) * BYTES_PER_TOKEN):
+        yield SummaryRequest(INSTRUCTIONS, f"<conversation>\n{text}\n</conversation>{wish}{ask}")
+
+
+def _texts(messages: Sequence[Message], most: int) -> Iterator[str]:
+    """The conversation, shorter and shorter, of at most `most` bytes."""
+    last = ""
+    for level in LEVELS:
+        text = rendered(messages, level)
+        if text_bytes(text) <= most and (not last or len(text) < len(last)):
+            last = text
+            yield text
+    if not last:
+        last = _middle_out(rendered(messages, 1.0), most // 2)
+        yield last
+    if len(shorter := _middle_out(last, len(last) // 2)) > 2_000:
+        yield shorter
 
 
 def rendered(messages: Sequence[Message], left_out: float) -> str:
@@ -111,29 +119,34 @@ def rendered(messages: Sequence[Message], left_out: float) -> str:
     return "\n\n".join(lines)
 
 
-def replace(stream: Stream, prompt: int | None, text: str, cost: float) -> list[Event]:
+def replace(stream: Stream, prompt: int | None, text: str, cost: float, window: int) -> list[Event]:
     """Put a summary of `text` behind the stream, and the prompt that is being worked on behind that.
 
-    `prompt` is the index of that prompt; None where there is none. Only these two stay in memory.
+    `prompt` is the index of that prompt; None where there is none. Only these two stay in memory. What is repeated
+    word for word takes a quarter of the `window` at most, the first prompt a fortieth.
     """
     messages = stream.messages
-    hidden = messages[-1].id if messages else ""
+    hidden = last_shown(messages)
     waiting = prompt is not None and prompt == len(messages) - 1
     current = messages[prompt] if prompt is not None else None
-    told, _ = stream.tell_user(DONE)
+    repeated = _bounded(current.parts, max(window, PROMPT_LIMIT)) if current is not None else []
+    cut = current is not None and repeated != list(current.parts)
+    told, run = stream.tell_user(f"{DONE} {CUT}" if cut else DONE)
     task, said = user_said(messages)
     plan = last_plan(messages)
-    words = summary_text(text, messages, task, waiting=waiting or current is None)
-    summary = stream.tell_model(Summary(words, task, said, plan, files_seen(messages)))
+    first = _middle_out(task, min(TASK_LIMIT, max(window // 10, 1_000)))
+    words = summary_text(text, messages, first, waiting=waiting or current is None)
+    lasting = Summary(words, task, said, plan, files_seen(messages), files_changed(messages))
+    summary = stream.tell_model(lasting)
     summary = MessageAdded(evolve(summary.message, cost=cost))
     stream.messages[-1] = summary.message
     out: list[Event] = [told, summary]
     keep = 1
     if current is not None:
-        out.append(stream.tell_model(*_bounded(current.parts)))
+        out.append(stream.tell_model(*repeated))
         keep = 2
     del messages[:-keep]
-    return [*out, HistoryReplaced(hidden, summary.message.id)]
+    return [*out, HistoryReplaced(hidden, run)]
 
 
 def summary_text(text: str, messages: Sequence[Message], task: str, *, waiting: bool) -> str:
@@ -151,7 +164,7 @@ def summary_text(text: str, messages: Sequence[Message], task: str, *, waiting: 
     pieces = [
         "The conversation so far was too long and was replaced by this summary of it.",
         f"<summary>\n{text.strip()}\n</summary>",
-        f"<first-prompt>\n{_middle_out(task, TASK_LIMIT)}\n</first-prompt>" if task else "",
+        f"<first-prompt>\n{task}\n</first-prompt>" if task else "",
         "Open items of your todo list:\n" + "\n".join(map(item_line, items)) if items else "",
         _files("Files changed", changed),
         _files("Files read", read),
@@ -190,9 +203,30 @@ def _line(message: Message, part: Part, *, short: bool) -> str:
             return ""
 
 
-def _bounded(parts: Sequence[Part]) -> list[Part]:
+def _bounded(parts: Sequence[Part], limit: int) -> list[Part]:
     """A prompt again, without what alone could fill the window."""
-    return [evolve(p, text=_middle_out(p.text, 4 * PROMPT_LIMIT)) if isinstance(p, Text) else p for p in parts]
+    return [_bounded_part(part, limit) for part in parts]
+
+
+def _bounded_part(part: Part, limit: int) -> Part:
+    match part:
+        case Text(text=text) if len(text) > limit:
+            return evolve(part, text=_middle_out(text, limit))
+        case Resource(text=str(text)) if len(text) > limit:
+            return evolve(part, text=_middle_out(text, limit))
+        case Resource(uri=uri, blob=str(blob)) if len(blob) > limit:
+            return Text(f"({uri} was left out: it is too long)")
+        case _:
+            return part
+
+
+def last_shown(messages: Sequence[Message]) -> str:
+    """The id under which the editor knows the last thing it was shown; empty where there is none."""
+    for message in reversed(messages):
+        if message.visible_to_user and message.role is not Role.TOOL:
+            runs = [p.run_id for p in message.parts if isinstance(p, Text | Thinking) and p.run_id]
+            return runs[-1] if runs else message.id
+    return ""
 
 
 def _middle_out(text: str, limit: int) -> str:

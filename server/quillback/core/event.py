@@ -137,7 +137,8 @@ class Noticed:
 
 @frozen
 class HistoryReplaced:
-    """For the model, the message `summary_id` stands for everything up to the message `hidden_through`."""
+    """For the model, a summary stands for everything up to the message that the editor knows as `hidden_through`;
+    `summary_id` is the wire id of what the user was told of it."""
 
     hidden_through: str
     summary_id: str

@@ -46,8 +46,12 @@ def files_seen(messages: Iterable[Message]) -> tuple[FileSeen, ...]:
 
 def files_changed(messages: Iterable[Message]) -> tuple[str, ...]:
     """The paths whose change was shown as a diff."""
-    results = (r for m in messages for r in m.tool_results() if not r.is_error)
-    return tuple(dict.fromkeys(s.path for r in results for s in r.shown if isinstance(s, Diff)))
+    changed: list[str] = []
+    for message in messages:
+        summary = summary_of(message)
+        changed += summary.changed if summary else ()
+        changed += [s.path for r in message.tool_results() if not r.is_error for s in r.shown if isinstance(s, Diff)]
+    return tuple(dict.fromkeys(changed))
 
 
 def open_items(plan: tuple[PlanEntry, ...] | None) -> tuple[PlanEntry, ...]:

@@ -197,7 +197,7 @@ class Summary:
     """Stands in the model's input for all that came before it in the stream; `text` is empty after a clear.
 
     The other fields carry on what is read from the stream and was said before: the text of the first prompt and of the
-    last four, the plan, the files that the agent knows.
+    last four, the plan, the files that the agent knows and those that it changed.
     """
 
     text: str
@@ -205,6 +205,7 @@ class Summary:
     said: tuple[str, ...] = ()
     plan: tuple[PlanEntry, ...] | None = None
     seen: tuple[FileSeen, ...] = ()
+    changed: tuple[str, ...] = ()
 
 
 Part = Text | Thinking | RedactedThinking | ToolUse | ToolResult | Image | Resource | ResourceLink | Notice | Summary

@@ -126,13 +126,14 @@ class Turn(TurnBase):
         tools = {t.name: t for t in given.tools}
         if self._setup.aim.compact is not None and not can_shrink(self.history):
             return self._stop(Signal.NOTHING_TO_DO, StopReason.END_TURN, say=NOTHING_YET)
+        reached = self._setup.limits.reached(self._counts.steps, self._cost, given.elapsed)
+        if reached and self._setup.aim.compact is None:
+            out = self._take_steers()
+            return [*out, *self._stop(Signal.LIMIT_REACHED, StopReason.MAX_TURN_REQUESTS, say=reached)]
         if self._compaction_due(given.tools):
             self._step = Step(Calls((), tools, self._repetition), tools)
             return self._begin_compaction()
         out = self._take_steers()
-        reached = self._setup.limits.reached(self._counts.steps, self._cost, given.elapsed)
-        if reached:
-            return [*out, *self._stop(Signal.LIMIT_REACHED, StopReason.MAX_TURN_REQUESTS, say=reached)]
         self._counts.steps += 1
         self._counts.attempts = 1
         if items := self._reminder.due():

@@ -29,6 +29,7 @@ from quillback.core.turn_types import (
 )
 
 COMPACTIONS = 2
+STILL_FULL = "What cannot be summarised (instructions, tools, the prompt) nearly fills the model's context window."
 NO_ROOM = "The conversation does not fit the model's context window, and it could not be summarised"
 
 
@@ -92,6 +93,11 @@ class TurnBase:
         self._completed: TurnCompleted | None = None
 
     @property
+    def only_compacts(self) -> bool:
+        """Whether no step follows."""
+        return self._setup.aim.compact is not None
+
+    @property
     def cost(self) -> float:
         """US dollars of this turn so far."""
         return self._cost
@@ -141,13 +147,17 @@ class TurnBase:
         by_hand = self._setup.aim.compact is not None
         move(self.state, Signal.COMPACTED)
         self._cost += given.cost
-        out = replace(self._stream, None if by_hand else self._prompt, given.summary, given.cost)
+        window = self._setup.model.context_window
+        out = replace(self._stream, None if by_hand else self._prompt, given.summary, given.cost, window)
         self._prompt = len(self.history) - 1
         self._context.tries += 1
         self._context.overflowed = False
         used = context_size(self.history, self._setup.system, tuple(self._step.tools.values()))
         out.insert(0, CompactionChanged(self._context.id, "completed", given.summary))
-        out.append(UsageChanged(used, self._setup.model.context_window, self._setup.spent + self._cost))
+        out.append(UsageChanged(used, window, self._setup.spent + self._cost))
+        if not by_hand and self._setup.compacting.due(used, window):
+            self._context.off = True
+            out.append(Noticed(self._setup.new_id("msg"), STILL_FULL, Severity.WARNING))
         if by_hand:
             return out + self._stop(Signal.COMPACTION_ENDED_TURN, StopReason.END_TURN, say="")
         self._go(Signal.COMPACTED)

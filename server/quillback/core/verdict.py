@@ -40,8 +40,13 @@ def merge(verdicts: Iterable[Verdict]) -> Verdict:
     said = list(verdicts)
     denied = [v.reason for v in said if isinstance(v, Deny)]
     if denied:
-        return Deny("; ".join(denied))
+        return Deny(joined(denied))
     asked = [v.reason for v in said if isinstance(v, Ask)]
     if asked or not said:
-        return Ask("; ".join(reason for reason in asked if reason))
+        return Ask(joined(asked))
     return Allow()
+
+
+def joined(reasons: Iterable[str]) -> str:
+    """The reasons in one line; what several inspectors say in the same words is said once."""
+    return "; ".join(dict.fromkeys(part for reason in reasons for part in reason.split("; ") if part))

@@ -29,7 +29,7 @@ BEHIND = 1024 * 1024
 @define
 class Connection:
     """`problems` are faults of the configuration: no session starts with them. `models` gives ids and names to choose
-    from; `prompts` the running prompts by the identity of their request."""
+    from; `prompts` the running prompts by the identity of their request; `initialized` is set by the client's offer."""
 
     peer: Peer
     editor: AcpEditor
@@ -37,6 +37,7 @@ class Connection:
     models: Callable[[], Iterable[tuple[str, str]]]
     problems: tuple[str, ...] = ()
     client: acp.ClientCapabilities = field(factory=acp.ClientCapabilities)
+    initialized: bool = False
     message_ids: bool = False
     history_replaced: bool = False
     mcp_over_acp: bool = False
@@ -48,6 +49,7 @@ class Connection:
 
     def offered(self, request: acp.InitializeRequest) -> None:
         """Take note of what the client can do."""
+        self.initialized = True
         self.client = request.client_capabilities
         declaration = client_declaration(request.client_capabilities.meta)
         self.message_ids = declaration.message_ids
@@ -147,7 +149,7 @@ async def opened(session: Awaitable[Session]) -> Session:
     try:
         return await session
     except UnknownSessionError as error:
-        raise unknown_session(error.session_id) from None
+        raise unknown_session(error.session_id, "stored") from None
     except BadDirectoryError as error:
         raise RpcError(INVALID_PARAMS, str(error)) from None
     except (StoreError, ClosedError) as error:
@@ -165,5 +167,5 @@ def servers_of(connection: Connection, servers: Iterable[acp.McpServer]) -> tupl
         raise RpcError(INVALID_PARAMS, f"mcpServers: {error}") from None
 
 
-def unknown_session(session_id: str) -> RpcError:
-    return RpcError(RESOURCE_NOT_FOUND, f"There is no open session {session_id!r}.", {"sessionId": session_id})
+def unknown_session(session_id: str, kind: str = "open") -> RpcError:
+    return RpcError(RESOURCE_NOT_FOUND, f"There is no {kind} session {session_id!r}.", {"sessionId": session_id})

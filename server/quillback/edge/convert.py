@@ -148,8 +148,10 @@ class View:
             case RetryScheduled():
                 text = f"{event.reason} Trying again in {event.delay:.0f} s ({event.attempt} of {event.attempts})."
                 return [self._notice(event.run_id, Severity.WARNING, "The model request failed", text)]
-            case CompactionChanged():
-                return [_compaction(event)] if self._compaction else []
+            case CompactionChanged() if self._compaction:
+                return [_compaction(event)]
+            case CompactionChanged(id=run, status="in_progress"):
+                return [self._notice(run, Severity.INFO, "The conversation is being summarised to make room", "")]
             case Continued(reason=reason) if self._notices and reason in CONTINUED:
                 return [acp.Notice(Severity.INFO.value, CONTINUED[reason], None)]
             case Noticed(run_id=run, title=title, severity=severity, description=description):

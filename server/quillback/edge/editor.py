@@ -97,8 +97,10 @@ class AcpEditor:
         match raw:
             case {"action": "accept", "content": {"answer": str(answer)}} if not choices or answer in choices:
                 return answer
-            case _:
+            case {"action": "decline" | "cancel"}:
                 return None
+            case _:
+                raise odd("elicitation/create", "neither an answer to the question nor a refusal")
 
     async def ask_form(self, session_id: str, message: str, fields: JsonObject) -> FormAnswer:
         try:
@@ -113,10 +115,10 @@ class AcpEditor:
                 return FormAnswer("accept", content)
             case {"action": "accept"} if not form.required:
                 return FormAnswer("accept", {})
-            case {"action": "decline"}:
-                return FormAnswer("decline", {})
+            case {"action": "decline" | "cancel" as action}:
+                return FormAnswer(action, {})
             case _:
-                return FormAnswer("cancel", {})
+                raise odd("elicitation/create", "neither the form nor a refusal")
 
     # ------------------------------------------------------------ MCP servers in the editor
 
@@ -131,7 +133,7 @@ class AcpEditor:
     # ------------------------------------------------------------ permission
 
     async def ask_permission(self, session_id: str, ask: PermissionAsk) -> Choice:
-        """Anything but an offered option rejects: an error, an option never offered, a lost connection.
+        """Raises EditorError where nobody has chosen: an error, an option never offered, a lost connection.
 
         A subagent's call is shown as one of the session for as long as the question is open.
         """
@@ -167,14 +169,17 @@ class AcpEditor:
         try:
             answer = await self._call("session/request_permission", request, acp.RequestPermissionResponse, None)
         except EditorError as error:
+            if error.code == REQUEST_CANCELLED:
+                return Choice.CANCELLED
             log.warning("permission question of %s: %s", ask.call.name, error)
-            return Choice.CANCELLED if error.code == REQUEST_CANCELLED else Choice.REJECT_ONCE
+            raise
         match answer.outcome:
             case acp.CancelledPermissionOutcome():
                 return Choice.CANCELLED
             case acp.SelectedPermissionOutcome(option_id=option_id):
-                offered = {o.option_id for o in options}
-                return Choice(option_id) if option_id in offered else Choice.REJECT_ONCE
+                if option_id not in {o.option_id for o in options}:
+                    raise odd("session/request_permission", "no option that was offered")
+                return Choice(option_id)
 
     # ------------------------------------------------------------ updates
 
@@ -244,7 +249,7 @@ class AcpEditor:
         try:
             return structure(answer, result)
         except RpcError as error:
-            raise EditorError(f"the editor's answer to {method} is odd: {error.message}", error.code) from None
+            raise odd(method, error.message, error.code) from None
 
     async def _send(self, method: str, request: acp.Base, seconds: float | None) -> object:
         """The raw result: some clients answer null, an empty list or a string where an object is due."""
@@ -268,6 +273,10 @@ def call_of(ask: PermissionAsk) -> acp.ToolCall:
         status=acp.ToolCallStatus.PENDING,
         locations=locations(ask.locations),
     )
+
+
+def odd(method: str, why: str, code: int = 0) -> EditorError:
+    return EditorError(f"the editor's answer to {method} is odd: {why}", code)
 
 
 def permission_options(ask: PermissionAsk) -> tuple[acp.PermissionOption, ...]:

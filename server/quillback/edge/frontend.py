@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import suppress
 
 from quillback.core.frontend import FrontendAnswer, FrontendTool
@@ -24,8 +24,10 @@ DESCRIPTION_LENGTH = 8_000
 Call = Callable[[FrontendCallRequest], Awaitable[object]]
 
 
-def declared_tools(raw: Sequence[JsonObject]) -> tuple[tuple[FrontendTool, ...], tuple[str, ...]]:
+def declared_tools(raw: object) -> tuple[tuple[FrontendTool, ...], tuple[str, ...]]:
     """The tools of a declaration that can be offered, and why others cannot; the first of a name counts."""
+    if not isinstance(raw, list | tuple):
+        return (), ("frontendTools: this is no list of tools",)
     tools: dict[str, FrontendTool] = {}
     problems: list[str] = []
     for n, item in enumerate(raw):

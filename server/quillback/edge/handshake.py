@@ -98,6 +98,8 @@ def is_plain_initialize(message: object) -> bool:
     id_, params = message.get("id"), message.get("params")
     if not isinstance(id_, int | str) or isinstance(id_, bool) or not isinstance(params, dict):
         return False
+    if isinstance(id_, str) and any("\ud800" <= c <= "\udfff" for c in id_):
+        return False
     version, capabilities = params.get("protocolVersion"), params.get("clientCapabilities", {})
     return type(version) is int and 0 <= version <= 65535 and isinstance(capabilities, dict | None)
 

@@ -18,7 +18,16 @@ from quillback_protocol import acp
 from quillback_protocol.converter import structure
 from quillback_protocol.extensions import EXTENSION_METHODS
 from quillback_protocol.framing import FramingError, HeaderFramer, LineFramer
-from quillback_protocol.jsonrpc import INTERNAL_ERROR, INVALID_REQUEST, JsonObject, RpcError
+from quillback_protocol.jsonrpc import (
+    INTERNAL_ERROR,
+    INVALID_REQUEST,
+    ErrorResponse,
+    JsonObject,
+    Notification,
+    Response,
+    RpcError,
+    classify,
+)
 from quillback_protocol.methods import METHODS
 from quillback_protocol.peer import InitializeGate, Peer
 
@@ -26,11 +35,17 @@ PARENT_SECONDS = 1.0
 ANSWER_SECONDS = 0.5
 PROMPT = "session/prompt"
 ENDING = "Quillback is shutting down"
+SURPLUS = "too much is unanswered or unread; read the answers before you ask for more"
 FULL = 8 * 1024 * 1024
-"""Bytes that a client has not taken, above which nothing more is read from it."""
+"""Bytes that a client has not taken, above which it has to read before it may ask for more."""
 CROWD = 1000
-"""Requests at work at one time, above which nothing more is read, and prompts waiting, above which they are refused.
+"""Requests at work at one time, above which it has to wait, and prompts waiting, above which they are refused.
 Prompts are refused and not held up, since they may wait for what comes behind them."""
+PATIENCE = 0.5
+"""Seconds that reading stops for it. Then requests are refused instead: a cancel, or the end, may be behind them."""
+NEVER = float("-inf")
+OVERFULL = 2 * FULL
+"""Bytes not taken, above which not even that is answered."""
 log = logging.getLogger(__name__)
 
 
@@ -50,6 +65,11 @@ class FrameTransport:
 
     async def drain(self) -> None:
         await self._writer.drain()
+
+
+def wants_answer(frame: object) -> bool:
+    """Whether a frame, read or not, would be answered, be it with an error."""
+    return not isinstance(classify(frame), Notification | Response | ErrorResponse)
 
 
 class AcpServer:
@@ -81,6 +101,8 @@ class AcpServer:
         self._writer = Writer(stdout, self._loop)
         self._gate = InitializeGate()
         self._short: set[asyncio.Task[object]] = set()  # handlers of requests that take no longer than their work does
+        self._surplus = False  # what is asked now is refused
+        self._held_since = self._held_last = NEVER
         requests, notifications, cancels = self._served()
         self._peer = Peer(
             FrameTransport(self._writer, self._encode),
@@ -145,7 +167,7 @@ class AcpServer:
     def _shake(self, handshake: Handshake) -> None:
         """Go on where the fast handshake stopped."""
         if handshake.params is not None:
-            self._gate.opened = True
+            self._gate.opened = self._connection.initialized = True
             try:
                 self._connection.offered(structure(acp.InitializeRequest, handshake.params))
             except RpcError as error:
@@ -164,19 +186,37 @@ class AcpServer:
 
     def _take(self, frames: Iterable[object]) -> None:
         for frame in frames:
+            if self._surplus and self._writer.buffered > OVERFULL and wants_answer(frame):
+                continue
             if isinstance(frame, FramingError):
                 self._peer.receive_error(frame)
             else:
                 self._peer.receive(frame)
 
     def _held(self) -> bool:
-        """Whether the client has to take what is there, or wait for what it asked for, before it may send more."""
+        """Whether the client has to take what is there, or wait for what it asked for, before more of it is read.
+
+        Not for long, and not again soon: then what it asks is surplus until it has caught up.
+        """
         at_work = self._peer.running - len(self._connection.prompts)
-        return self._writer.buffered > FULL or at_work > CROWD
+        if self._writer.buffered <= FULL and at_work <= CROWD:
+            self._surplus, self._held_last = False, NEVER
+            return False
+        now = self._loop.time()
+        if now - self._held_last > PATIENCE:
+            self._held_since = now
+        self._held_last = now
+        over = now - self._held_since >= PATIENCE
+        if over and not self._surplus:
+            log.warning("the client does not read, or asks for too much at one time: what it asks is refused for now")
+        self._surplus = over
+        return not over
 
     def _refusal(self, method: str) -> RpcError | None:
         if self._stop.is_set():
             return RpcError(INTERNAL_ERROR, ENDING)
+        if self._surplus:
+            return RpcError(INVALID_REQUEST, SURPLUS)
         if method == PROMPT and len(self._connection.prompts) >= CROWD:
             return RpcError(INVALID_REQUEST, f"{CROWD} prompts are waiting; wait for answers before you send more")
         return self._gate(method)

@@ -107,7 +107,7 @@ class Writer:
 class Reader:
     """Feeds what arrives to `received` on the loop, at most 1 MiB ahead; calls `ended` at the end of the input.
 
-    While `held` says so it feeds nothing, and soon the other side can send no more.
+    While `held` says so it feeds nothing, and soon the other side can send no more. It is asked before each piece.
     """
 
     def __init__(

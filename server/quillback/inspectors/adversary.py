@@ -1,6 +1,7 @@
 """The adversary inspector: a model that knows only the task, the call and the user's own rules looks for a reason to
 stop the call. It is on where there is an `adversary.md`."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from attrs import frozen
@@ -41,19 +42,22 @@ def parse_brief(text: str) -> Brief:
 
 
 class AdversaryInspector:
-    """`path` is adversary.md; it is read anew for each call."""
+    """`path` is adversary.md; it is read anew for each call. `misspelled` says what is wrong with a tool's name."""
 
     name = "adversary"
 
-    def __init__(self, path: Path, side: SideModel) -> None:
+    def __init__(self, path: Path, side: SideModel, misspelled: Callable[[str], str] = lambda _: "") -> None:
         self._path = path
         self._side = side
+        self._misspelled = misspelled
 
     async def inspect(self, inspection: Inspection) -> Verdict:
         try:
             brief = self._brief()
         except (OSError, UnicodeDecodeError) as error:
             return Ask(f"{self._path.name} cannot be read ({type(error).__name__})")
+        if wrong := next(filter(None, map(self._misspelled, sorted(brief.tools or ()) if brief else ())), ""):
+            return Ask(f"{self._path.name} is not clear: {wrong}")
         if brief is None or (brief.tools is not None and inspection.call.name not in brief.tools):
             return Allow()
         if isinstance(inspection.so_far, Deny):

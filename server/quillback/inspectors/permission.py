@@ -40,7 +40,7 @@ class PermissionInspector:
             return Allow()
         if inspection.spec.read_only:
             secret = next((p for p in inspection.access.reads if looks_secret(p)), "")
-            return Ask(f"{secret} looks like it holds credentials") if secret else Allow()
+            return Ask(f"{secret} looks like it holds keys or passwords") if secret else Allow()
         if inspection.mode is Mode.SMART and self._judge is not None:
             return await self._judge.verdict(inspection)
         return Ask("")

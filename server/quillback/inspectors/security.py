@@ -11,8 +11,8 @@ from quillback.core.ports import Inspection, RuleEffect
 from quillback.core.verdict import Allow, Ask, Deny, Verdict
 from quillback.inspectors import shell_operands
 from quillback.inspectors.permission_rules import narrowest
-from quillback.inspectors.security_paths import Places, credential, fatal_change, harmless_device
-from quillback.inspectors.security_patterns import Risk, hits
+from quillback.inspectors.security_paths import OURS, Places, credential, fatal_change, harmless_device
+from quillback.inspectors.security_patterns import NAMES_OURS, Risk, hits
 from quillback.inspectors.security_scene import Scene
 from quillback.inspectors.shell_script import Command
 from quillback.inspectors.shell_syntax import parse
@@ -30,7 +30,7 @@ class Weight(Enum):
     OPEN = "open"
 
 
-_WEIGHTS = {Risk.CRITICAL: Weight.FATAL, Risk.HIGH: Weight.OPEN}
+_WEIGHTS = {Risk.CRITICAL: Weight.FATAL, Risk.OWN: Weight.GUARDED, Risk.HIGH: Weight.OPEN}
 
 
 @frozen
@@ -55,7 +55,8 @@ class SecurityInspector:
         self._outputs = os.path.realpath(outputs) if outputs else ""
 
     async def inspect(self, inspection: Inspection) -> Verdict:
-        places = Places(inspection.roots, self._home, self._protected)
+        readable = f"{self._outputs}/{inspection.session_id}" if self._outputs else ""
+        places = Places(inspection.roots, self._home, self._protected, readable)
         concerns = [*self._files(inspection, places)]
         cwd = inspection.access.cwd or next(iter(inspection.roots), "/")
         lines = shell_lines(inspection)
@@ -99,6 +100,8 @@ def judge(line: str, cwd: str, places: Places) -> list[Concern]:
     for command in script.commands:
         if not command.remote:
             concerns += _paths(scene, command)
+    better = any(c.reason.endswith(OURS) and not c.reason.endswith(NAMES_OURS) for c in concerns)
+    concerns = [c for c in concerns if not (better and c.reason.endswith(NAMES_OURS))]
     return [*concerns, *(Concern(Weight.OPEN, reason) for reason in script.unresolved)]
 
 
@@ -107,6 +110,9 @@ def _paths(scene: Scene, command: Command) -> Iterator[Concern]:
     label = _short(command.text)
     redirected = [r.target for r in command.redirects if r.writes]
     words = list(redirected)
+    supposed = [] if command.wrapper else shell_operands.supposed(command)
+    for path in (path for word in supposed for path in scene.paths(command, word)):
+        yield from _change(path, scene.places)
     if not command.wrapper:
         words += shell_operands.written(command)
         for word in shell_operands.places(command):

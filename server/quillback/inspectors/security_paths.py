@@ -18,6 +18,7 @@ def _any(*patterns: str) -> re.Pattern[str]:
     return re.compile("|".join(fnmatch.translate(pattern) for pattern in patterns))
 
 
+OURS = "belongs to Quillback itself"
 _WILD = frozenset("*?[")
 # fmt: off
 _SYSTEM_DIRS = frozenset("/" + name for name in (
@@ -44,6 +45,11 @@ _START_UP = frozenset({
     "authorized_keys", "microsoft.powershell_profile.ps1", "profile.ps1",
 })
 _PRIVATE_DIRS = frozenset({".ssh", ".gnupg", ".aws", ".kube", ".docker", ".azure", ".password-store"})
+_HOOK_DIRS = frozenset({".husky", ".githooks", ".git-hooks", ".lefthook", ".lefthook-local", ".git_hooks"})
+_HOOK_FILES = frozenset({
+    *(f"{name}.{kind}" for name in ("lefthook", "lefthook-local", ".lefthook") for kind in ("yml", "yaml", "toml")),
+    ".pre-commit-config.yaml", ".overcommit.yml", ".simple-git-hooks.json", ".huskyrc", ".huskyrc.js", ".huskyrc.json",
+})
 _CONFIG_OF_TOOLS = frozenset({".quillback", ".claude", ".cursor", ".idea", ".zed", ".devcontainer", ".fleet"})
 _VSCODE = frozenset({"tasks.json", "settings.json", "launch.json", "mcp.json", "extensions.json"})
 _AUTOSTART = frozenset({
@@ -71,11 +77,15 @@ _NO_SECRETS = (".example", ".sample", ".template", ".dist", ".pub", ".test", ".m
 
 @frozen
 class Places:
-    """The places of a session: real paths of its roots, of the home directory and of what nobody may touch unasked."""
+    """The places of a session: real paths of its roots, of the home directory and of what nobody may touch unasked.
+
+    `readable` is a folder there that may be read.
+    """
 
     roots: tuple[str, ...]
     home: str
     protected: tuple[str, ...] = ()
+    readable: str = ""
     _vital: frozenset[str] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -108,6 +118,12 @@ class Places:
             return ()
         return tuple(dict.fromkeys(found))
 
+    def own(self, path: str) -> bool:
+        """Whether a real path belongs to Quillback itself, and is none that the session may read."""
+        return any(_below(path, place) for place in self.protected) and not (
+            self.readable and _below(path, self.readable)
+        )
+
     def vital(self, path: str) -> bool:
         """Whether a directory's loss would take the system, the home directory or what holds the workspace."""
         return path in self._vital
@@ -115,11 +131,13 @@ class Places:
     def protection(self, path: str) -> str:
         """Why no mode lets a call change `path` without a question; empty when that is no such place."""
         if any(_below(path, place) for place in self.protected):
-            return f"{path} belongs to Quillback itself"
+            return f"{path} {OURS}"
         parts = [part.lower() for part in PurePath(path).parts]
         name = parts[-1] if parts else ""
         if ".git" in parts:
             return f"{path} belongs to git, which runs code from there"
+        if not _HOOK_DIRS.isdisjoint(parts) or name in _HOOK_FILES:
+            return f"{path} is run by git hooks"
         if name in _START_UP:
             return f"{path} is read when programs start"
         if not _PRIVATE_DIRS.isdisjoint(parts):

@@ -6,6 +6,7 @@ from attrs import frozen
 
 from quillback.inspectors import security_signs as signs
 from quillback.inspectors import security_signs_network as network
+from quillback.inspectors.security_own import runs_quillback, touches_own
 from quillback.inspectors.security_scene import Scene, flags, verb
 from quillback.inspectors.security_signs import Sign
 from quillback.inspectors.shell_script import Command
@@ -13,9 +14,10 @@ from quillback.inspectors.shell_unwrap import PRIVILEGED
 
 
 class Risk(Enum):
-    """CRITICAL calls are denied, HIGH ones asked about."""
+    """CRITICAL calls are denied, HIGH ones asked about; OWN ones each time, whatever the user once said."""
 
     CRITICAL = "critical"
+    OWN = "own"
     HIGH = "high"
 
 
@@ -29,6 +31,7 @@ class Category(Enum):
     CREDENTIALS = "credentials"
     PERSISTENCE = "persistence"
     GIT = "git"
+    OWN = "Quillback itself"
 
 
 @frozen
@@ -130,6 +133,8 @@ _SERVICES = (
 )
 _QUERIES = "list search show info depends rdepends policy query -v --version outdated deps which home config doctor"
 
+NAMES_OURS = "names what belongs to Quillback itself"
+
 PATTERNS = (
     Pattern(
         _D,
@@ -204,6 +209,8 @@ PATTERNS = (
     ),
     Pattern(Category.PERSISTENCE, _HIGH, "runs something later or again and again", _crontab),
     Pattern(Category.PERSISTENCE, _HIGH, "lets a key log in", signs.name_in("ssh-copy-id")),
+    Pattern(Category.OWN, Risk.OWN, "runs Quillback itself, which may change what is allowed", runs_quillback),
+    Pattern(Category.OWN, Risk.OWN, NAMES_OURS, touches_own),
     Pattern(Category.GIT, _HIGH, "changes how git is set up", signs.sets_git_up),
     Pattern(Category.GIT, _HIGH, "can lose work that git keeps", signs.loses_history),
 )

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from attrs import field, frozen
 
 from quillback.inspectors import shell_operands
+from quillback.inspectors.security_globs import may_be_credential
 from quillback.inspectors.security_paths import Places, credential
 from quillback.inspectors.shell_interpreters import Entry, entry_of
 from quillback.inspectors.shell_script import UNKNOWN, Command, Script, Word
@@ -71,8 +72,14 @@ class Scene:
         if word.shape.strip(UNKNOWN) == "":
             return False
         home = self.places.home
-        known = [p for p in self.paths(command, word) if not word.wild]
-        return credential(word.shape, home) or any(credential(path, home) for path in known)
+        if credential(word.shape, home):
+            return True
+        if not word.wild:
+            return any(credential(path, home) for path in self.paths(command, word))
+        setting = self.settings[id(command)]
+        pattern = home + word.shape[1:] if word.home else word.shape
+        dots = any(c.name == "shopt" for c in self.commands)
+        return may_be_credential(pattern, () if setting.lost else setting.folders, home, dots=dots)
 
     def entry(self, command: Command) -> Entry | None:
         return entry_of(command)

@@ -7,6 +7,7 @@ from quillback.inspectors import shell_operands
 from quillback.inspectors.security_paths import fatal_change
 from quillback.inspectors.security_scene import Scene, flags, verb
 from quillback.inspectors.shell_git import harmless_setting, subcommand
+from quillback.inspectors.shell_matcher import has, options
 from quillback.inspectors.shell_script import Command, Word
 
 Sign = Callable[[Scene, Command], bool]
@@ -147,6 +148,9 @@ def _mounts_vital(scene: Scene, command: Command, word: Word) -> bool:
 # ---------------------------------------------------------------- git
 
 
+_ELSEWHERE = options(("--global", "--system", "--file", "-f"))
+
+
 def sets_git_up(scene: Scene, command: Command) -> bool:
     """Configuration that can make git run something, or that is not this repository's."""
     _, name, words = subcommand(command)
@@ -160,7 +164,7 @@ def sets_git_up(scene: Scene, command: Command) -> bool:
     changes = len(operands) > 1 or any(
         t.startswith(("--unset", "--add", "--replace", "--rename", "--remove")) for t in texts
     )
-    elsewhere = any(t in ("--global", "--system", "--file", "-f") for t in texts)
+    elsewhere = has(words, _ELSEWHERE)
     harmless = bool(operands) and harmless_setting(operands[0], operands[1] if len(operands) > 1 else None)
     return changes and (elsewhere or not harmless)
 

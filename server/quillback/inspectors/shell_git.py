@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 from attrs import evolve
 
+from quillback.inspectors.shell_matcher import given
+from quillback.inspectors.shell_option_tables import RUNNING, of_program
 from quillback.inspectors.shell_options import Parsed, Spec, parse
 from quillback.inspectors.shell_script import Command, Word, joined, literal
 from quillback.inspectors.shell_unwrap_steps import Code, Runs, Step, Unclear
@@ -30,33 +32,6 @@ _HARMLESS_KEYS = (
 # fmt: on
 _HARMLESS_VALUES = frozenset({"", "cat", "true", ":", "less", "false"})
 _PROGRAM_KEYS = frozenset({"core.pager", "core.editor", "sequence.editor", "pager.log", "pager.diff", "pager.show"})
-_RUNNING_OPTIONS = {
-    "rebase": ("-x", "--exec"),
-    "difftool": ("-x", "--extcmd"),
-    "clone": ("-u", "--upload-pack", "--template", "-c", "--config"),
-    "fetch": ("--upload-pack",),
-    "pull": ("--upload-pack",),
-    "push": ("--receive-pack", "--exec"),
-    "ls-remote": ("--upload-pack", "--exec"),
-    "fetch-pack": ("--upload-pack", "--exec"),
-    "send-pack": ("--receive-pack", "--exec"),
-    "archive": ("--exec", "--remote"),
-    "instaweb": ("-d", "--httpd"),
-    "grep": ("-O", "--open-files-in-pager"),
-    "init": ("--template",),
-    "send-email": ("--to-cmd", "--cc-cmd", "--smtp-server", "--sendmail-cmd", "--header-cmd"),
-    "filter-branch": (
-        "--env-filter",
-        "--tree-filter",
-        "--index-filter",
-        "--parent-filter",
-        "--msg-filter",
-        "--commit-filter",
-        "--tag-name-filter",
-        "--setup",
-    ),
-}
-_ANY_VERB = ("--ext-diff",)
 _SHELLS = frozenset({"rebase", "difftool", "filter-branch"})
 _ODD_URL = re.compile(r"(?:^|[=\s])(?:ext|fd)::")
 
@@ -101,28 +76,11 @@ def _setting(word: Word) -> list[Step]:
 
 def _options(verb: str, words: Sequence[Word]) -> list[Step]:
     steps: list[Step] = []
-    running = (*_RUNNING_OPTIONS.get(verb, ()), *_ANY_VERB)
-    for index, word in enumerate(words):
-        if word.text == "--":
-            break
-        name, equals, value = word.shape.partition("=")
-        option = next((o for o in running if _is_option(word.shape, name, o)), None)
-        if option is None:
-            continue
-        steps.append(Unclear(f"git {verb} {option} can run other programs"))
-        attached = value if equals else word.shape[2:] if len(option) == 2 else ""
-        if verb in _SHELLS and attached:
-            steps.append(Code(Word(attached if word.text is not None else None, attached, word.source)))
-        elif verb in _SHELLS and index + 1 < len(words):
-            steps.append(Code(words[index + 1]))
+    for use in given(words, of_program(RUNNING, f"git {verb}")):
+        steps.append(Unclear(f"git {verb} {use.option} can run other programs"))
+        if verb in _SHELLS and use.value is not None:
+            steps.append(Code(use.value))
     return steps
-
-
-def _is_option(shape: str, name: str, option: str) -> bool:
-    """Also the shortened long options that git takes, and values attached to short ones."""
-    if len(option) == 2:
-        return shape.startswith(option) and not shape.startswith("--")
-    return name == option or (len(name) > 3 and name.startswith("--") and option.startswith(name))
 
 
 def _handed(verb: str, words: Sequence[Word]) -> list[Step]:

@@ -75,31 +75,65 @@ def from_stdin(command: Command) -> list[Step]:
 class Language:
     """`code`: options followed by code, `valued`: by another word, `attached`: by the rest of their own word.
 
-    `names` are longer options and subcommands that mean code.
+    `names` are longer options and subcommands that mean code. `loads` are options that load or set something; `plain`
+    fits all that is harmless after them, or after those of `attached` where there are none.
     """
 
     code: str = ""
     valued: str = ""
     attached: str = ""
     names: tuple[str, ...] = ()
+    loads: tuple[str, ...] = ()
+    plain: re.Pattern[str] = re.compile(r"[\s\S]*")
 
 
-_NODE = Language("ep", "rC", names=("--eval", "--print"))
-_POWERSHELL = Language("c", names=("-Command", "-EncodedCommand", "-command", "-enc", "-e", "-ec"))
+_PACKAGE = re.compile(r"(?:@[\w.-]+/)?\w[\w.-]*(?:/[\w.-]+)*")
+_NODE = Language(
+    "ep",
+    "rC",
+    names=("--eval", "--print"),
+    loads=("-r", "--require", "--import", "--loader", "--experimental-loader", "--test-reporter", "--openssl-config"),
+    plain=_PACKAGE,
+)
+_POWERSHELL = Language(names=("-c", "-command", "-encodedcommand", "-ec", "-commandwithargs", "-cwa"))
+_MODULE = re.compile(r"\w[\w./-]*")
+_PERL_PLAIN = re.compile(r"[-\w:.,=!^]*|\\\w|\\?[^\w\s(){}\[\]\"'`;$@&<]{1,2}|/[^/(){}$@;]*/")
+_PHP_PLAIN = re.compile(
+    r"(?:memory_limit|display_errors|display_startup_errors|error_reporting|max_execution_time|date\.timezone|zend\."
+    r"assertions|assert\.exception|short_open_tag|xdebug\.mode|pcov\.enabled|opcache\.[\w.]+|log_errors|html_errors|"
+    r"phar\.readonly|precision|default_charset|output_buffering)(?:=[\w ./~|&^-]*)?"
+)
 _LANGUAGES: dict[str, Language] = {
     "python": Language("c", "WXmQ"),
     "pypy": Language("c", "WXm"),
-    "perl": Language("eE", "I", "MmxCDFiV"),
-    "ruby": Language("e", "IrEC", "KxTWFi"),
+    "perl": Language("eE", "I", "MmxCDFiVd", plain=_PERL_PLAIN),
+    "ruby": Language("e", "IrEC", "KxTWFi", loads=("-r", "--require"), plain=_MODULE),
     "node": _NODE,
     "nodejs": _NODE,
-    "bun": Language("ep", "r", names=("--eval", "--print")),
-    "deno": Language(names=("eval", "repl")),
-    "php": Language("rBRE", "cdfzSt", names=("--run", "--process-begin", "--process-code", "--process-end")),
-    "lua": Language("e", "l"),
-    "luajit": Language("e", "lj"),
+    "bun": Language(
+        "ep", "r", names=("--eval", "--print", "exec"), loads=("-r", "--preload", "--require"), plain=_PACKAGE
+    ),
+    "deno": Language(names=("eval", "repl"), loads=("--preload", "--import"), plain=_PACKAGE),
+    "php": Language(
+        "rBRE",
+        "cdfzSt",
+        names=(
+            "--run",
+            "--process-begin",
+            "--process-code",
+            "--process-end",
+            "--php-ini",
+            "--zend-extension",
+            "-c",
+            "-z",
+        ),
+        loads=("-d", "--define"),
+        plain=_PHP_PLAIN,
+    ),
+    "lua": Language("e", "l", loads=("-l",), plain=_MODULE),
+    "luajit": Language("e", "lj", loads=("-l",), plain=_MODULE),
     "Rscript": Language("e"),
-    "R": Language("e", "f"),
+    "R": Language("e", "f", names=("-d", "--debugger", "--interpreter")),
     "julia": Language("eE", "LJpCHt", names=("--eval", "--print")),
     "osascript": Language("e", "l"),
     "tclsh": Language("c"),
@@ -107,19 +141,37 @@ _LANGUAGES: dict[str, Language] = {
     "ghc": Language("e"),
     "groovy": Language("e"),
     "scala": Language("e"),
-    "elixir": Language("e", "r", names=("--eval", "--rpc-eval")),
+    "kotlin": Language("e"),
+    "clojure": Language("e", names=("--eval",)),
+    "clj": Language("e", names=("--eval",)),
+    "sbcl": Language(names=("--eval", "--load")),
+    "guile": Language("c", "l"),
+    "racket": Language("e"),
+    "raku": Language("e"),
+    "swift": Language("e"),
+    "crystal": Language(names=("eval",)),
+    "ocaml": Language("e"),
+    "ipython": Language("c"),
+    "gnuplot": Language("e"),
+    "mongosh": Language(names=("--eval",)),
+    "qjs": Language("e"),
+    "elixir": Language("e", "r", names=("--eval", "--rpc-eval", "--erl")),
+    "iex": Language("e", "r", names=("--eval", "--rpc-eval", "--erl")),
     "erl": Language(names=("-eval", "-run", "-s")),
     "octave": Language(names=("--eval",)),
     "pwsh": _POWERSHELL,
     "powershell": _POWERSHELL,
-    "cmd": Language(names=("/c", "/C", "/k", "/K")),
+    "cmd": Language(),
     "fish": Language("cC", "dpo", names=("--command", "--init-command")),
     "csh": Language("c"),
     "tcsh": Language("c"),
-    "nu": Language("c", names=("--commands",)),
+    "nu": Language("ce", names=("--commands", "--execute")),
     "xonsh": Language("c"),
 }
-_CODE_MODULES = frozenset({"timeit", "pdb", "code", "cProfile", "profile"})
+_CODE_MODULES = frozenset({
+    "timeit", "pdb", "code", "cProfile", "profile", "asyncio", "idlelib", "trace", "bdb", "runpy", "IPython",
+    "ptpython", "bpython", "xonsh", "concurrent", "test",
+})  # fmt: skip
 _VERSION = re.compile(r"[\d.]+(?:-\w+)?$|\.exe$")
 _READ_STDIN = frozenset({"python", "pypy", "perl", "ruby", "node", "nodejs", "php", "lua", "fish", "csh", "tcsh", "nu"})
 
@@ -139,20 +191,39 @@ def interpreter(name: str) -> Callable[[Command], Sequence[Step]] | None:
     return _interpreted if plain in _LANGUAGES else None
 
 
+def module_of(command: Command) -> tuple[str, tuple[Word, ...]] | None:
+    """The module that Python runs, and what follows it."""
+    for index, word in enumerate(command.args):
+        found = re.fullmatch(r"-[a-zA-Z]*?m(.*)", word.shape)
+        if found and "c" not in word.shape[: found.start(1)]:
+            after = command.args[index + (1 if found[1] else 2) :]
+            name = found[1] or next((w.shape for w in command.args[index + 1 : index + 2]), "")
+            return name, after
+        if not word.shape.startswith("-") and not (index and command.args[index - 1].shape[:2] in ("-W", "-X", "--")):
+            return None
+    return None
+
+
 def _language_entry(command: Command, language: Language) -> Entry:
     words = command.args
+    if any(w.shape[:5].lower() == "data:" for w in words):
+        return Entry("code", words[0])
     special = re.escape(language.code + language.valued + language.attached)
     letters = re.compile(rf"-[^-{special}]*([{special}]?)" if special else r"-[^-]*()")
-    index = 0
+    index, maybe = 0, None
     while index < len(words):
         word, shape = words[index], words[index].shape
         after = words[index + 1] if index + 1 < len(words) else None
         if word.text is None and word.may_be_option:
             return Entry("unknown", word)
-        if shape.partition("=")[0] in language.names:
+        if _means_code(word, after, command, language):
             return Entry("code", after)
         if shape == "-" or not shape.startswith("-"):
-            return Entry("stdin") if word.text in STDIN else Entry("file", word)
+            if index and _may_take_value(words[index - 1].shape) and maybe is None:
+                maybe = word
+                index += 1
+                continue
+            return Entry("stdin") if word.text in STDIN else Entry("file", word if maybe is None else maybe)
         found = letters.match(shape)
         letter = found[1] if found and not shape.startswith("--") else ""
         ends = found is not None and found.end() == len(shape)
@@ -160,8 +231,42 @@ def _language_entry(command: Command, language: Language) -> Entry:
             return Entry("code", after if ends else word)
         if letter == "m" and letter in language.valued:
             return Entry("module", after if ends else word)
+        if letter and letter in language.attached and found and not _plain_value(shape[found.end() :], language):
+            return Entry("code", word)
         index += 2 if letter and letter in language.valued and ends else 1
-    return Entry("stdin")
+    return Entry("stdin") if maybe is None or maybe.text in STDIN else Entry("file", maybe)
+
+
+def _plain_value(value: str, language: Language) -> bool:
+    return bool(language.loads) or language.plain.fullmatch(value) is not None
+
+
+def _may_take_value(shape: str) -> bool:
+    """A long option whose value may be the next word."""
+    return shape.startswith("--") and "=" not in shape and len(shape) > 2
+
+
+def _means_code(word: Word, after: Word | None, command: Command, language: Language) -> bool:
+    """Whether an option, or an address in place of a file, is code or loads what may be code."""
+    shape, name = word.shape, command.name or ""
+    option, equals, value = shape.partition("=")
+    if option.startswith("--"):
+        option = option.replace("_", "-")
+    if name.lower().startswith(("pwsh", "powershell")):
+        plain = "-" + option.lower().lstrip("-/")
+        return shape[:1] in "-/" and len(plain) > 1 and any(n.startswith(plain) for n in language.names)
+    if name.lower().startswith("cmd"):
+        return re.search(r"/[ckr]", shape.lower()) is not None
+    if option in language.names or (shape[:2] in language.names and shape[:2] != "-s"):
+        return True
+    if not language.loads:
+        return False
+    given = None
+    if option in language.loads:
+        given = value if equals else after.shape if after is not None else None
+    elif shape[:2] in language.loads and not shape.startswith("--"):
+        given = shape[2:].removeprefix("=")
+    return given is not None and language.plain.fullmatch(given) is None
 
 
 def _interpreted(command: Command) -> list[Step]:
@@ -172,7 +277,8 @@ def _interpreted(command: Command) -> list[Step]:
         case Entry("code"):
             return [Unclear(f"{name} runs code that is not looked into")]
         case Entry("module", word):
-            opaque = word is not None and word.shape.removeprefix("-m") in _CODE_MODULES
+            module = "" if word is None else re.sub(r"^-\w*m", "", word.shape)
+            opaque = module.partition(".")[0] in _CODE_MODULES
             return [Unclear(f"{name} runs code that is not looked into")] if opaque else []
         case Entry("file", Word() as word):
             return script_file(command, word)

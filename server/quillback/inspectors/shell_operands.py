@@ -1,57 +1,29 @@
 """Which words of a command are files: those it changes, those it reads, and the directory it works in."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import zip_longest
 
 from quillback.inspectors.shell_git import subcommand
+from quillback.inspectors.shell_interpreters import module_of
+from quillback.inspectors.shell_matcher import has, options, part, values
+from quillback.inspectors.shell_option_tables import IN_PLACE, MAKING, WRITING, grammar_of, of_program, spread
+from quillback.inspectors.shell_options import Spec, parse
 from quillback.inspectors.shell_script import Command, Word, literal
 
 # fmt: off
 _ALL = frozenset({
     "rm", "rmdir", "unlink", "shred", "srm", "mv", "touch", "mkdir", "mkfifo", "mknod", "tee", "truncate", "ln", "link",
     "sponge", "gzip", "gunzip", "bzip2", "bunzip2", "xz", "unxz", "zstd", "rename", "fallocate", "setfattr", "chattr",
-    "trash", "patch", "wipe", "dos2unix", "unix2dos",
+    "trash", "patch", "wipe", "dos2unix", "unix2dos", "lzma", "unlzma", "lz4", "brotli", "strip", "ranlib",
+    "black", "isort", "rustfmt", "venv", "virtualenv", "compileall",
 })
 _AFTER_FIRST = frozenset({"chmod", "chown", "chgrp", "setfacl", "chcon", "setcap"})
-_LAST = frozenset({"cp", "install", "rsync", "scp", "gcp", "ginstall", "ditto"})
-_WRITING_OPTIONS: dict[str, tuple[str, ...]] = {
-    "sort": ("-o", "--output"),
-    "tree": ("-o",),
-    "curl": ("-o", "--output", "-D", "--dump-header", "-c", "--cookie-jar", "--output-dir", "--trace", "--stderr"),
-    "wget": ("-O", "--output-document", "-o", "--output-file", "-P", "--directory-prefix", "-a", "--append-output"),
-    "tar": ("-C", "--directory"),
-    "bsdtar": ("-C", "--directory"),
-    "unzip": ("-d",),
-    "gcc": ("-o",),
-    "g++": ("-o",),
-    "cc": ("-o",),
-    "clang": ("-o",),
-    "ld": ("-o",),
-    "go": ("-o",),
-    "openssl": ("-out", "-keyout"),
-    "gpg": ("-o", "--output"),
-    "ssh-keygen": ("-f",),
-    "find": ("-fprint", "-fprint0", "-fprintf", "-fls"),
-    "git": ("--output", "--output-directory"),
-    "pip": ("-t", "--target", "--prefix", "--root"),
-    "pip3": ("-t", "--target", "--prefix", "--root"),
-    "npm": ("--prefix", "-C"),
-    "pnpm": ("-C", "--dir"),
-    "yarn": ("--cwd",),
-    "iconv": ("-o", "--output"),
-    "shuf": ("-o", "--output"),
-    "csplit": ("-f", "--prefix"),
-    "script": ("-O", "-B"),
-    "strace": ("-o", "--output"),
-    "cmake": ("-B", "--install-prefix"),
-    "make": ("-C", "--directory"),
-    "gmake": ("-C", "--directory"),
-    "ninja": ("-C",),
-    "cargo": ("--target-dir", "--root"),
-    "cpio": ("-D", "-O"),
-    "diff": ("--output",),
-    "pandoc": ("-o", "--output"),
-}
+_LAST = frozenset({
+    "cp", "install", "rsync", "scp", "gcp", "ginstall", "ditto", "ffmpeg", "convert", "magick", "objcopy",
+})
+_FIRST_TWO = frozenset({"ar"})
+_AWKS = frozenset({"awk", "gawk"})
 _NO_READERS = frozenset({
     "", "echo", "printf", ":", "true", "false", "test", "[", "ls", "stat", "touch", "mkdir", "rmdir", "cd", "pushd",
     "which", "type", "chmod", "chown", "rm", "basename", "dirname", "realpath", "readlink", "export", "unset",
@@ -68,56 +40,119 @@ _SENDING_OPTIONS = (
     *("-d", "--data", "--data-binary", "--data-raw", "--data-ascii", "--data-urlencode", "--json", "-F", "--form"),
     *("-T", "--upload-file", "--post-file", "--body-file"),
 )
-_IN_PLACE = {
-    "sed": re.compile(r"-[nErsuz]*i|--in-place"),
-    "gsed": re.compile(r"-[nErsuz]*i|--in-place"),
-    "perl": re.compile(r"-[a-hj-zA-DG-HJ-LN-Z0-9]*i"),
-    "ruby": re.compile(r"-[a-z]*i"),
-    "yq": re.compile(r"-[a-zA-Z]*i|--inplace"),
-}
-_SCRIPT_OPTION = re.compile(r"-[nErsuzp0-9]*[efE]|--expression|--file")
+SED = Spec(
+    "nEre:f:i::l:suzb",
+    "quiet silent debug expression= file= follow-symlinks in-place line-length= null-data posix regexp-extended "
+    "separate sandbox unbuffered zero-terminated binary version help",
+    permutes=True,
+)
+_SPLIT = Spec(
+    "a:b:C:dexl:n:t:uz",
+    "suffix-length= additional-suffix= bytes= line-bytes= numeric-suffixes hex-suffixes elide-empty-files filter= "
+    "lines= number= separator= unbuffered verbose version help",
+    permutes=True,
+)
+_TAR_CHANGES = options(
+    ("-c", "-r", "-u", "-A", "--create", "--append", "--update", "--catenate", "--concatenate", "--delete"),
+    grammar_of("tar"),
+)
+_TAR_FILE = options(("-f", "--file"), grammar_of("tar"))
+_TAR_REMOVES = options(("--remove-files",), grammar_of("tar"))
+_CPIO_PASS = options(("-p", "--pass-through"), grammar_of("cpio"))
+_INTO = options(("-t", "--target-directory"), grammar_of("cp"))
+_UNIQ_VALUES = options(("-f", "-s", "-w", "--skip-fields", "--skip-chars", "--check-chars"))
+_GIT_VALUES = options(
+    (
+        *("-b", "-B", "--branch", "--initial-branch", "--origin", "-o", "-j", "--jobs", "--depth", "--reference"),
+        *("--reference-if-able", "--filter", "--shallow-since", "--shallow-exclude", "--object-format", "--reason"),
+    )
+)
+_OUTPUT_NAME = re.compile(
+    r"--(?:[\w-]+[-_])?(?:out|output|out-?file|out-?dir|output-?file|output-?dir|dest|destination|log-?file|log-?dir|"
+    r"report-?file|report-?dir|junit-?xml|save|save-to|dump-?file|write-to|target-dir|cache-dir)"
+)
 _REMOTE = re.compile(r"(?:[\w.@-]+@)?[\w.-]+:|\[[0-9a-fA-F:]+\]:|[a-z]+://")
 _BEFORE_FILE = re.compile(r"(?:--?[\w-]+=|[\w-]+=)?(?:@<?|<)?(?:file://)?")
 
 
+def acting(command: Command) -> tuple[str, tuple[Word, ...]]:
+    """The program and its arguments; a module that Python runs counts as the program."""
+    name = command.name or ""
+    if name.startswith(("python", "pypy")):
+        return module_of(command) or (name, command.args)
+    return name, spread(name, command.args)
+
+
 def written(command: Command) -> list[Word]:
     """The paths that a command makes, changes or removes, as far as its words tell; redirections are not among them."""
-    name = command.name or ""
-    operands = operands_of(command.args)
-    found = side_writes(command)
+    name, words = acting(command)
+    operands = operands_of(words)
+    found = [*_by_option(command, name, words), *values(words, of_program(MAKING, name))]
     if name in _ALL:
         found += operands
     elif name in _AFTER_FIRST:
         found += operands[1:]
     elif name in _LAST:
-        found += _destination(command, operands)
+        found += _destination(name, words, operands)
+    elif name in _FIRST_TWO:
+        found += operands[:2]
     elif name == "dd":
-        found += [part(w, 3) for w in command.args if w.shape.startswith("of=")]
+        found += [part(w, 3) for w in words if w.shape.startswith("of=")]
     elif name == "git":
         found += _by_git(command)
+    elif name in _BY_PURPOSE:
+        found += _BY_PURPOSE[name](words, operands)
+    return found
+
+
+def supposed(command: Command) -> list[Word]:
+    """The values of options of any program whose names say that they are files to be written."""
+    found: list[Word] = []
+    for word, after in zip_longest(command.args, command.args[1:]):
+        if not word.shape.startswith("--"):
+            continue
+        name, equals, _ = word.shape.partition("=")
+        if _OUTPUT_NAME.fullmatch(name):
+            found += [part(word, len(name) + 1)] if equals else [after] if after is not None else []
     return found
 
 
 def side_writes(command: Command) -> list[Word]:
     """The paths that a command writes because an option says so, though its purpose is another."""
-    name = command.name or ""
-    found = option_values(command.args, _WRITING_OPTIONS.get(name, ()))
-    in_place = _IN_PLACE.get(name)
-    if in_place and any(in_place.match(w.shape) for w in command.args):
-        has_script = any(_SCRIPT_OPTION.match(w.shape) for w in command.args)
-        operands = operands_of(command.args)
-        found += [w for w in operands if w is not _script_word(command)] if has_script else operands[1:]
-    if name == "find" and any(w.text == "-delete" for w in command.args):
+    name, words = acting(command)
+    if name == "git":
+        _, verb, rest = subcommand(command)
+        return values(rest, of_program(WRITING, f"git {verb}"))
+    return _by_option(command, name, words)
+
+
+def _by_option(command: Command, name: str, words: Sequence[Word]) -> list[Word]:
+    if name == "git":
+        return side_writes(command)
+    found = values(words, of_program(WRITING, name))
+    in_place = IN_PLACE.get("sed" if name == "gsed" else name)
+    if in_place and has(words, in_place):
+        found += sed_operands(command) if name in ("sed", "gsed") else operands_of(words)[1:]
+    if name in _AWKS and any(v.shape == "inplace" for v in option_values(words, ("-i", "--include"))):
+        found += operands_of(words)
+    if name == "find" and any(w.text == "-delete" for w in words):
         found += find_roots(command)
     if name in ("uniq", "xxd"):
-        found += operands_of(command.args)[1:]
+        taken = values(words, _UNIQ_VALUES) if name == "uniq" else []
+        found += [w for w in operands_of(words) if all(w is not value for value in taken)][1:]
     return found
+
+
+def sed_operands(command: Command) -> tuple[Word, ...]:
+    """The files of sed."""
+    parsed = parse(command.args, SED)
+    return parsed.rest if parsed.has("-e", "-f", "--expression", "--file") else parsed.rest[1:]
 
 
 def read(command: Command) -> list[Word]:
     """The words that may be files whose content a command takes in."""
     name = command.name or ""
-    redirected = [r.target for r in command.redirects if r.operator == "<"]
+    redirected = [r.target for r in command.redirects if r.operator in ("<", "<>")]
     if name in _NO_READERS:
         return redirected
     words = [w for w in command.args if w.text is None or not re.search(r"\s", w.text)]
@@ -136,7 +171,7 @@ def sent(command: Command) -> list[Word]:
     """The files that a program of the network sends away."""
     match command.name:
         case "curl" | "curlie" | "wget":
-            return [_file_in(w) for w in option_values(command.args, _SENDING_OPTIONS) if w.shape[:1] != "-"]
+            return [_file_in(w) for w in option_values(command.args, _SENDING_OPTIONS, "curl") if w.shape[:1] != "-"]
         case "scp" | "rsync" | "sftp":
             keys = option_values(command.args, ("-i", "-F", "-S", "-o", "-e"))
             return [w for w in operands_of(command.args) if not is_remote(w) and w not in keys]
@@ -164,22 +199,9 @@ def operands_of(words: Sequence[Word]) -> list[Word]:
     return found
 
 
-def option_values(words: Sequence[Word], names: Sequence[str]) -> list[Word]:
+def option_values(words: Sequence[Word], names: Sequence[str], program: str = "") -> list[Word]:
     """What stands after any of `names`: `--name value`, `--na=value`, `-n value`, `-nvalue`, `-xyn value`."""
-    found: list[Word] = []
-    letters = "".join(name[1] for name in names if len(name) == 2)
-    cluster = re.compile(rf"-[a-zA-Z0-9]*?[{re.escape(letters)}]") if letters else None
-    for index, word in enumerate(words):
-        if word.text == "--":
-            break
-        name, equals, _ = word.shape.partition("=")
-        after = list(words[index + 1 : index + 2])
-        short = cluster.match(word.shape) if cluster else None
-        if name in names or (len(name) > 3 and any(n.startswith(name) for n in names if n.startswith("--"))):
-            found += [part(word, len(name) + 1)] if equals and len(name) > 2 else after
-        elif short:
-            found += [part(word, short.end())] if short.end() < len(word.shape) else after
-    return found
+    return values(words, options(tuple(names), grammar_of(program)))
 
 
 def find_roots(command: Command) -> list[Word]:
@@ -199,42 +221,70 @@ def is_remote(word: Word) -> bool:
     return _REMOTE.match(word.shape) is not None
 
 
-def part(word: Word, start: int) -> Word:
-    """A word's text from `start` on."""
-    shape = word.shape[start:]
-    known = word.text is not None
-    home = known and shape.startswith("~/") and start > 0
-    return Word(shape if known and not home else None, shape, word.source, wild=word.wild, home=home or word.home)
-
-
-def _script_word(command: Command) -> Word | None:
-    """The word after -e or -f."""
-    for word, after in zip(command.args, command.args[1:], strict=False):
-        if _SCRIPT_OPTION.fullmatch(word.shape):
-            return after
-    return None
-
-
-def _destination(command: Command, operands: list[Word]) -> list[Word]:
-    target = option_values(command.args, ("-t", "--target-directory")) if command.name != "rsync" else []
-    if not target and command.name in ("install", "ginstall") and any(w.text == "-d" for w in command.args):
+def _destination(name: str, words: Sequence[Word], operands: list[Word]) -> list[Word]:
+    target = values(words, _INTO) if name != "rsync" else []
+    if not target and name in ("install", "ginstall") and any(w.text == "-d" for w in words):
         target = operands
     found = target or (operands[-1:] if len(operands) > 1 else [])
     return [w for w in found if not is_remote(w)]
 
 
+def _by_tar(words: Sequence[Word], operands: list[Word]) -> list[Word]:
+    removed = operands if has(words, _TAR_REMOVES) else []
+    archives = values(words, _TAR_FILE) if has(words, _TAR_CHANGES) else []
+    return [*removed, *(w for w in archives if w.text != "-")]
+
+
+def _by_module(words: Sequence[Word], operands: list[Word]) -> list[Word]:
+    """`python -m zipfile`, `python -m tarfile`: what is made, or where to."""
+    extracts = any(w.shape.startswith(("-e", "--ex")) for w in words)
+    return [*option_values(words, ("-c", "--create")), *(operands[1:] if extracts else [])]
+
+
+def _by_7z(words: Sequence[Word], operands: list[Word]) -> list[Word]:
+    return operands[1:2] if operands and operands[0].shape in ("a", "d", "u", "rn") else []
+
+
+def _by_split(words: Sequence[Word], operands: list[Word]) -> list[Word]:
+    return list(parse(words, _SPLIT).rest[1:2])
+
+
+def _by_cpio(words: Sequence[Word], operands: list[Word]) -> list[Word]:
+    return operands[-1:] if has(words, _CPIO_PASS) else []
+
+
+def _by_docker(words: Sequence[Word], operands: list[Word]) -> list[Word]:
+    copies = bool(operands) and operands[0].shape == "cp"
+    return [w for w in operands[-1:] if copies and not is_remote(w)]
+
+
+_BY_PURPOSE: dict[str, Callable[[Sequence[Word], list[Word]], list[Word]]] = {
+    **dict.fromkeys(("tar", "bsdtar", "gtar"), _by_tar),
+    **dict.fromkeys(("zipfile", "tarfile"), _by_module),
+    **dict.fromkeys(("7z", "7za", "7zz"), _by_7z),
+    **dict.fromkeys(("docker", "podman"), _by_docker),
+    "zip": lambda words, operands: operands[:1],
+    "sqlite3": lambda words, operands: [w for w in operands if not re.search(r"\s", w.shape)],
+    "split": _by_split,
+    "cpio": _by_cpio,
+}
+
+
 def _by_git(command: Command) -> list[Word]:
     _, verb, words = subcommand(command)
-    operands = operands_of(words)
+    taken = values(words, _GIT_VALUES)
+    operands = [w for w in operands_of(words) if all(w is not value for value in taken)]
     match verb:
         case "clone":
             return operands[1:2]
         case "init":
             return operands[:1]
         case "worktree":
-            return operands[1:2]
-        case "archive" | "format-patch" | "bundle":
-            return option_values(words, ("-o", "--output", "--output-directory"))
+            return operands[1:]
+        case "bundle" if operands and operands[0].shape == "create":
+            return [w for w in operands[1:2] if w.text != "-"]
+        case "pack-objects":
+            return operands[-1:]
     return []
 
 

@@ -14,11 +14,13 @@ _SHORT = re.compile(r"(.)(:{0,2})")
 class Spec:
     """The options of a program: `short` as for getopt (`a`, `b:` with a value, `c::` with an attached one), where `#`
     allows numbers (`-10`); `long` names apart by blanks, `=` after those with a value. `operands` come before the rest.
+    With `permutes` options may follow operands.
     """
 
     short: str = ""
     long: str = ""
     operands: int = 0
+    permutes: bool = False
     shorts: dict[str, str] = field(init=False, repr=False, eq=False)
     longs: dict[str, bool] = field(init=False, repr=False, eq=False)
 
@@ -26,12 +28,12 @@ class Spec:
         object.__setattr__(self, "shorts", {m[1]: m[2] for m in _SHORT.finditer(self.short)})
         object.__setattr__(self, "longs", {name.rstrip("="): name.endswith("=") for name in self.long.split()})
 
-    def long_takes_value(self, name: str) -> bool | None:
-        """None for an option it does not know; a beginning that fits one name only is enough."""
+    def long_name(self, name: str) -> str:
+        """The whole name of an option, of which a beginning that fits no other is enough; empty if there is none."""
         if name in self.longs:
-            return self.longs[name]
-        fitting = {value for known, value in self.longs.items() if known.startswith(name)}
-        return fitting.pop() if len(fitting) == 1 else None
+            return name
+        fitting = [known for known in self.longs if known.startswith(name)]
+        return fitting[0] if len(fitting) == 1 else ""
 
 
 @frozen
@@ -57,9 +59,10 @@ class Parsed:
 
 
 def parse(words: Sequence[Word], spec: Spec) -> Parsed:
-    """Reads options up to the first operand that `spec` does not account for."""
+    """Reads options up to the first operand that `spec` does not account for, or all of them where it permutes."""
     given: list[tuple[str, Word | None]] = []
     operands: list[Word] = []
+    late: list[Word] = []
     unclear, index = "", 0
     while index < len(words):
         word = words[index]
@@ -70,9 +73,12 @@ def parse(words: Sequence[Word], spec: Spec) -> Parsed:
         if word.may_be_option and word.text is None:
             unclear = unclear or f"an option is not known: {word.source}"
         if not shape.startswith("-") or shape == "-":
-            if len(operands) == spec.operands:
+            if spec.permutes:
+                late.append(word)
+            elif len(operands) == spec.operands:
                 break
-            operands.append(word)
+            else:
+                operands.append(word)
         else:
             for name, value, known in _options(word, spec):
                 unclear = unclear or ("" if known else f"an option it does not know: {word.source}")
@@ -82,7 +88,7 @@ def parse(words: Sequence[Word], spec: Spec) -> Parsed:
                     index += 1
                     given.append((name, words[index] if index < len(words) else None))
         index += 1
-    rest = list(words[index:])
+    rest = [*late, *words[index:]]
     while len(operands) < spec.operands and rest:
         operands.append(rest.pop(0))
     return Parsed(tuple(given), tuple(operands), tuple(rest), unclear)
@@ -93,8 +99,8 @@ def _options(word: Word, spec: Spec) -> Iterator[tuple[str, Word | None, bool]]:
     shape = word.shape
     if shape.startswith("--"):
         name, equals, value = shape.partition("=")
-        takes = spec.long_takes_value(name[2:])
-        yield name, _part(word, value) if equals else None, takes is not None
+        whole = spec.long_name(name[2:])
+        yield f"--{whole}" if whole else name, _part(word, value) if equals else None, bool(whole)
         return
     if "#" in spec.shorts and shape[1:].isdigit():
         yield "-#", _part(word, shape[1:]), True
@@ -110,7 +116,7 @@ def _options(word: Word, spec: Spec) -> Iterator[tuple[str, Word | None, bool]]:
 
 def _needs_value(name: str, spec: Spec) -> bool:
     if name.startswith("--"):
-        return bool(spec.long_takes_value(name[2:]))
+        return spec.longs.get(name[2:], False)
     return spec.shorts.get(name[1:]) == ":"
 
 

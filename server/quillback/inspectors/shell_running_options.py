@@ -3,59 +3,14 @@
 import re
 from collections.abc import Callable, Sequence
 
-from quillback.inspectors.shell_operands import option_values
-from quillback.inspectors.shell_script import Command, Word
+from quillback.inspectors.shell_code_texts import make_runs, sqlite_runs_or_writes
+from quillback.inspectors.shell_matcher import given, options, part, values
+from quillback.inspectors.shell_option_tables import RUNNING as RUNNING_OPTIONS
+from quillback.inspectors.shell_option_tables import grammar_of, of_program, spread
+from quillback.inspectors.shell_script import Command
 from quillback.inspectors.shell_unwrap_steps import Code, Runs, Step, Unclear, with_holes
 
-# What follows these options is a program, or code.
 # fmt: off
-_RUNNING_OPTIONS: dict[str, tuple[str, ...]] = {
-    "tar": ("--to-command", "--checkpoint-action", "--use-compress-program", "-I", "--rmt-command", "--rsh-command",
-            "--info-script", "--new-volume-script", "-F"),
-    "rsync": ("-e", "--rsh", "--rsync-path"),
-    "scp": ("-S", "-o", "-D"),
-    "sftp": ("-S", "-o", "-D"),
-    "rg": ("--pre", "--hostname-bin"),
-    "fd": ("-x", "--exec", "-X", "--exec-batch"),
-    "fdfind": ("-x", "--exec", "-X", "--exec-batch"),
-    "sort": ("--compress-program",),
-    "split": ("--filter",),
-    "zip": ("-TT", "--unzip-command"),
-    "man": ("-P", "--pager", "-H", "--html"),
-    "make": ("--eval",),
-    "gmake": ("--eval",),
-    "go": ("-exec", "-toolexec", "-vettool"),
-    "gcc": ("-wrapper", "-fplugin"),
-    "g++": ("-wrapper", "-fplugin"),
-    "clang": ("-fplugin", "-load"),
-    "cmake": ("-P",),
-    "cargo": ("--config",),
-    "vim": ("-c", "--cmd", "-S"),
-    "vi": ("-c", "--cmd", "-S"),
-    "nvim": ("-c", "--cmd", "-S", "-l"),
-    "ex": ("-c", "--cmd"),
-    "view": ("-c", "--cmd"),
-    "emacs": ("--eval", "--execute", "-eval", "-f", "--funcall", "-l", "--load"),
-    "lldb": ("-o", "--one-line", "-s", "-S", "-O"),
-    "sqlite3": ("-cmd", "-init"),
-    "tcpdump": ("-z",),
-    "wget": ("--use-askpass", "-e", "--execute"),
-    "curl": ("-K", "--config"),
-    "openssl": ("-engine", "-provider", "-provider-path"),
-    "nmap": ("--script",),
-    "nix-shell": ("--run", "--command"),
-    "nix": ("--command", "-c"),
-    "less": ("-k", "--lesskey-file"),
-    "fzf": ("--preview", "--bind"),
-    "hash": ("-p",),
-    "enable": ("-f",),
-    "compgen": ("-C", "-F"),
-    "complete": ("-C", "-F"),
-    "mapfile": ("-C",),
-    "readarray": ("-C",),
-    "bind": ("-x",),
-    "xterm": ("-e",),
-}
 _ALWAYS = {
     "tmux": "runs commands in another place",
     "screen": "runs commands in another place",
@@ -65,52 +20,54 @@ _ALWAYS = {
     "xdotool": "types into other programs",
     "gdb": "can run anything in another process",
     "ed": "is an editor with commands of its own",
+    "pax": "writes where the archive says",
 }
 # fmt: on
-_TO_A_SHELL = frozenset({"tar", "rsync", "split", "man", "nix-shell", "go", "sort"})
-_TEXT_THAT_RUNS = {
-    "sqlite3": re.compile(r"\.(?:shell|system|load|import\s+\|)|load_extension|writefile|edit\s*\("),
-    "psql": re.compile(r"\\!|\\copy|\bprogram\b|\|", re.IGNORECASE),
-    "mysql": re.compile(r"\\!|\bsystem\b|\\P|\bpager\b", re.IGNORECASE),
-    "mongo": re.compile(r"\brun\w*\s*\("),
+_TO_A_SHELL = frozenset({"tar", "bsdtar", "gtar", "rsync", "split", "man", "nix-shell", "go", "sort"})
+_TEXT_THAT_RUNS: dict[str, Callable[[str], bool]] = {
+    "sqlite3": sqlite_runs_or_writes,
+    "psql": lambda text: re.search(r"\\[!owgis]|\\copy|\bprogram\b|\|", text, re.IGNORECASE) is not None,
+    "mysql": lambda text: re.search(r"\\!|\bsystem\b|\\[PT.]|\bpager\b|\btee\b", text, re.IGNORECASE) is not None,
+    "mongo": lambda text: re.search(r"\brun\w*\s*\(", text) is not None,
 }
+_WORDS_THAT_RUN = {
+    "go": re.compile(r"-extld|-extar"),
+    "java": re.compile(r"^-(?:javaagent|agentpath|agentlib):|^-XX:On"),
+    "ghc": re.compile(r"^-pgm[A-Za-z]|^-fplugin"),
+    "zip": re.compile(r"^-[a-zA-Z]*TT"),
+    "curl": re.compile(r"%output\{"),
+    "protoc": re.compile(r"^--plugin"),
+}
+_TAR_MODES = options(("-x", "--extract", "--get"), grammar_of("tar"))
+_TAR_ABSOLUTE = options(("-P", "--absolute-names", "--absolute-paths"), grammar_of("tar"))
+_CPIO_IN = options(("-i", "--extract"), grammar_of("cpio"))
+_MAKE_FILES = options(("-f", "--file", "--makefile"), grammar_of("make"))
 
 
 def _by_options(command: Command) -> list[Step]:
     name = command.name or ""
     steps: list[Step] = [Unclear(f"{name} {_ALWAYS[name]}")] if name in _ALWAYS else []
-    for index, word in enumerate(command.args):
-        found = _running_option(word.shape, _RUNNING_OPTIONS.get(name, ()))
-        if found is None:
+    words = spread(name, command.args)
+    for use in given(words, of_program(RUNNING_OPTIONS, name)):
+        steps.append(Unclear(f"{name} {use.option} can run other programs"))
+        if use.value is None:
             continue
-        option, attached = found
-        steps.append(Unclear(f"{name} {option} can run other programs"))
-        following = command.args[index + 1 :]
         if name in ("fd", "fdfind"):
-            steps.append(Runs(tuple(with_holes(w, "{}") for w in following)))
-        elif name in _TO_A_SHELL and (attached or following):
-            known = Word(attached if word.text is not None else None, attached, word.source)
-            steps.append(Code(known if attached else following[0]))
+            steps.append(Runs(tuple(with_holes(w, "{}") for w in (use.value, *use.after))))
+        elif name in _TO_A_SHELL:
+            start = len("exec=") if use.value.shape.startswith("exec=") else 0
+            steps.append(Code(part(use.value, start)))
+    running = _WORDS_THAT_RUN.get(name)
+    if running and any(running.search(w.shape) for w in command.args):
+        steps.append(Unclear(f"{name} has an option that can run other programs or write files"))
     return steps
-
-
-def _running_option(shape: str, options: Sequence[str]) -> tuple[str, str] | None:
-    """The option of `options` that a word holds, with what is attached to it."""
-    name, _, value = shape.partition("=")
-    if name in options:
-        return name, value.removeprefix("exec=")
-    for option in options:
-        if len(option) == 2 and shape.startswith(option):
-            return option, shape[2:]
-    return None
 
 
 def _make(command: Command) -> list[Step]:
     steps = _by_options(command)
-    texts = [w.shape for w in command.args]
-    if any(t.startswith(("SHELL=", ".SHELLFLAGS=", "MAKEFLAGS=")) for t in texts):
-        steps.append(Unclear("make is told to run another shell"))
-    files = option_values(command.args, ("-f", "--file", "--makefile"))
+    if any(make_runs(w.shape) for w in command.args):
+        steps.append(Unclear("make is told to run another shell, or commands of its own"))
+    files = values(command.args, _MAKE_FILES)
     if any(f.text in ("-", "/dev/stdin") or f.inner for f in files):
         steps.append(Unclear("make runs rules that are not looked into"))
     return steps
@@ -126,14 +83,28 @@ def _editor(command: Command) -> list[Step]:
 def _by_text(command: Command) -> list[Step]:
     name = command.name or ""
     texts = [*command.texts, *(r.target.shape for r in command.redirects if r.gives_text)]
-    if command.upstream or any(_TEXT_THAT_RUNS[name].search(text) for text in texts):
-        return [Unclear(f"{name} may be told to run other programs"), *_by_options(command)]
+    if command.upstream or any(_TEXT_THAT_RUNS[name](text) for text in texts):
+        return [Unclear(f"{name} may be told to run other programs or to write files"), *_by_options(command)]
     return _by_options(command)
 
 
+def _archive(command: Command) -> list[Step]:
+    """Programs that write wherever the archive says, or take an archive from another machine."""
+    name, steps = command.name or "", _by_options(command)
+    words = spread(name, command.args)
+    if name == "unzip":
+        loose = any(re.match(r"-[a-zA-Z]*:", w.shape) for w in words)
+    elif name == "cpio":
+        loose = bool(given(words, _CPIO_IN)) and not any(w.shape.startswith("--no-abs") for w in words)
+    else:
+        loose = bool(given(words, _TAR_MODES)) and bool(given(words, _TAR_ABSOLUTE))
+    return [*steps, Unclear(f"{name} writes wherever the archive says")] if loose else steps
+
+
 RUNNING: dict[str, Callable[[Command], Sequence[Step]]] = {
-    **dict.fromkeys((*_RUNNING_OPTIONS, *_ALWAYS), _by_options),
+    **dict.fromkeys((*(n for n in RUNNING_OPTIONS if " " not in n), *_ALWAYS, *_WORDS_THAT_RUN), _by_options),
     **dict.fromkeys(_TEXT_THAT_RUNS, _by_text),
     **dict.fromkeys(("make", "gmake"), _make),
     **dict.fromkeys(("vim", "vi", "nvim", "view", "ex", "less", "more", "emacs"), _editor),
+    **dict.fromkeys(("tar", "bsdtar", "gtar", "cpio", "unzip"), _archive),
 }

@@ -9,7 +9,7 @@ from attrs import evolve, frozen
 
 from quillback.inspectors import shell_syntax_tree as syntax
 from quillback.inspectors.shell_findings import Around, Findings
-from quillback.inspectors.shell_script import Assignment, Redirect, Word, hole, literal
+from quillback.inspectors.shell_script import Assignment, Command, Redirect, Word, hole, literal
 from quillback.inspectors.shell_syntax_words import (
     HOLE_NODES,
     LITERAL_NODES,
@@ -186,7 +186,8 @@ class Parts:
             inside = evolve(inside, upstream=("?",), piped=None)
         for child in self.checked(node.children):
             if child.type in REDIRECTS:
-                self.redirects([child], inside)  # $(< file)
+                read, _ = self.redirects([child], inside)  # $(< file)
+                self.findings.add(Command((), redirects=read, source=text), inside)
             elif child.is_named:
                 self.visit(child, inside)
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 
 from quillback.inspectors.shell_code_texts import awk_runs_or_writes, sed_runs_or_writes
 from quillback.inspectors.shell_interpreters import SHELLS, STDIN, from_stdin, script_file, shell, unclear
+from quillback.inspectors.shell_operands import SED
 from quillback.inspectors.shell_options import Parsed, Spec, parse
 from quillback.inspectors.shell_script import Command, Word, joined
 from quillback.inspectors.shell_unwrap_steps import Code, Runs, Step, Unclear
@@ -67,6 +68,8 @@ def _ssh(command: Command) -> list[Step]:
         if name.lower() in ("proxycommand", "localcommand", "knownhostscommand", "match", "include", "proxyusefdpass"):
             steps.append(Unclear(f"ssh runs a command for {name}"))
             steps.append(Code(Word(value if option.text else None, value, option.source)))
+    if parsed.has("-F", "-I"):
+        steps.append(Unclear("ssh is told to use other settings or a library"))
     rest = [w for w in parsed.rest[1:]]
     if rest and rest[0].text is not None and rest[0].text.startswith("-"):
         later = parse(parsed.rest[1:], _SSH)
@@ -96,7 +99,8 @@ def _parallel(command: Command) -> list[Step]:
 
 
 def _script(command: Command) -> list[Step]:
-    parsed = parse(command.args, Spec("ac:efqt::I:O:B:T:m:E:o:", "append command= return flush force quiet"))
+    long = "append command= return flush force quiet timing log-in= log-out= log-io= log-timing= logging-format= echo="
+    parsed = parse(command.args, Spec("ac:efqt::I:O:B:T:m:E:o:", long, permutes=True))
     return [*unclear(command, parsed), *[Code(c) for c in parsed.values("-c", "--command")]]
 
 
@@ -129,12 +133,11 @@ def _awk(command: Command) -> list[Step]:
 
 
 def _sed(command: Command) -> list[Step]:
-    long = "quiet silent debug expression= file= follow-symlinks in-place line-length= null-data posix regexp-extended"
-    parsed = parse(command.args, Spec("nEre:f:i::l:suz", f"{long} separate sandbox unbuffered zero-terminated"))
-    steps = [] if parsed.has("--in-place") else unclear(command, parsed)
+    parsed = parse(command.args, SED)
+    steps = unclear(command, parsed)
     scripts = parsed.values("-e", "--expression")
     if not scripts and not parsed.has("-f", "--file"):
-        scripts = list(parsed.rest[:1])
+        scripts = list(parsed.rest[: 2 if parsed.rest and parsed.rest[0].text == "" else 1])  # -i "" of BSD
     if any(w.inner for w in parsed.values("-f", "--file")):
         steps.append(Unclear("the sed script is not known"))
     for script in scripts:

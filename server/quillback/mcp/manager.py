@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
+from quillback.core.mask import Mask
 from quillback.core.mcp_server import AcpServer
 from quillback.core.ports import Editor, Tool
 from quillback.core.prompts import Prompt
@@ -29,7 +30,8 @@ class McpToolbox:
 
     `outputs` keeps what is too long for a result, in files named after the session and the tool. `on_notice` gets a
     text for the user for each failure, on the loop. `reserved` are names that other tools of the session have. Through
-    `editor` the user is asked what servers want to know, and servers inside it are reached.
+    `editor` the user is asked what servers want to know, and servers inside it are reached. `mask` knows other secrets
+    than those of the servers, for what is kept.
     """
 
     def __init__(
@@ -42,8 +44,9 @@ class McpToolbox:
         on_notice: Callable[[str], None],
         reserved: Collection[str] = (),
         editor: Editor | None = None,
+        mask: Mask | None = None,
     ) -> None:
-        self._keep = Keep(outputs, session_id)
+        self._keep = Keep(outputs, session_id, mask or Mask())
         self._reserved = frozenset((*reserved, resource_tool.NAME))
         self._prefixes = prefixes([server.name for server in servers])
         self._connections = tuple(

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from quillback.core.message import JsonObject, ToolKind
 from quillback.core.model import Sketch, ToolSpec
@@ -53,7 +53,7 @@ class ResourceTool:
         connection = next((c for c in self.connections if c.server.name == server), None)
         if connection is None or not isinstance(uri, str) or not uri.strip():
             raise ToolError(f"server must be one that has resources, and uri the address of one, not {uri!r}")
-        reading = Reading(connection.hidden.in_result, Keep(self.keep.directory, f"{self.keep.name}-{NAME}"))
+        reading = Reading(connection.hidden.in_result, evolve(self.keep, name=f"{self.keep.name}-{NAME}"))
         return McpCall(lambda told: connection.read(uri, told), reading)
 
 

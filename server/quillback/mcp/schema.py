@@ -14,6 +14,9 @@ from quillback.mcp.combine import Combiner, TooComplexError, is_object, resolve
 SIZE_LIMIT = 64_000
 """Characters of a whole schema, as JSON."""
 
+DEPTH_LIMIT = 100
+"""Objects and lists inside each other."""
+
 _META = Draft202012Validator(Draft202012Validator.META_SCHEMA)
 _KEY = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
 _DATA = frozenset({"enum", "const", "default", "examples"})
@@ -58,7 +61,19 @@ def _copied(schema: object) -> dict[str, Any]:
     if len(text) > SIZE_LIMIT:
         raise UnfitSchemaError(f"its input schema has more than {SIZE_LIMIT:,} characters")
     copy: dict[str, Any] = json.loads(text)
+    if _depth(copy) > DEPTH_LIMIT:
+        raise UnfitSchemaError(f"its input schema is nested more than {DEPTH_LIMIT} levels deep")
     return copy
+
+
+def _depth(value: object) -> int:
+    """How deep objects and lists are nested."""
+    depth, level = 0, [value]
+    while level:
+        depth += 1
+        inner = (i for v in level for i in (v.values() if isinstance(v, dict) else v if isinstance(v, list) else ()))
+        level = [i for i in inner if isinstance(i, dict | list)]
+    return depth
 
 
 def _adapt(given: dict[str, Any]) -> Adapted:

@@ -11,7 +11,7 @@ from quillback.core.mcp_server import AcpServer, HttpServer, McpServer, StdioSer
 
 _MASK = "***"
 _LEAST = 4
-_SECRET_NAME = re.compile(r"key|token|secret|passw|auth(?!or)|credential|cookie|private|session", re.IGNORECASE)
+_SECRET_NAME = re.compile(r"key|token|secret|passw|auth(?!or(?!i))|credential|cookie|private|session", re.IGNORECASE)
 
 
 Server = McpServer

@@ -5,7 +5,9 @@ import re
 import tempfile
 from pathlib import Path
 
-from attrs import frozen
+from attrs import field, frozen
+
+from quillback.core.mask import Mask
 
 RESULT_LIMIT = 30_000
 """Characters of a result that go to the model."""
@@ -45,6 +47,7 @@ class Keep:
 
     directory: Path
     name: str
+    mask: Mask = field(factory=Mask)
 
     def file(self, data: bytes, suffix: str) -> str:
         """The path of a new file with `data`, or nothing if that failed."""
@@ -60,6 +63,7 @@ class Keep:
 
     def bounded(self, text: str) -> str:
         """`text` when it is short enough for a result, else head and tail, with the whole in a file."""
+        text = self.mask.hide(text)
         if len(text) <= RESULT_LIMIT:
             return text
         kept = self.file(text.encode("utf-8", "replace"), ".txt")

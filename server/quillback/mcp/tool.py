@@ -6,7 +6,7 @@ A server's claim that a tool only reads is a hint of a foreign program, so every
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from quillback.core.message import JsonObject, Location, Shown, Text, ToolKind
 from quillback.core.model import Sketch, ToolSpec
@@ -93,4 +93,4 @@ def offer(found: Found, name: str, connection: Connection, keep: Keep, instructi
         kind=ToolKind.OTHER,
         describe=lambda _: Sketch(title),
     )
-    return McpTool(spec, found, connection, Keep(keep.directory, f"{keep.name}-{name}"))
+    return McpTool(spec, found, connection, evolve(keep, name=f"{keep.name}-{name}"))

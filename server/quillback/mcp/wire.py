@@ -4,7 +4,6 @@ The SDK refuses a whole tool list for one bad schema and a whole result for one 
 """
 
 import asyncio
-import json
 from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any, Self
@@ -14,27 +13,14 @@ from anyio.streams.memory import MemoryObjectSendStream
 from mcp.shared.dispatcher import CallOptions, Dispatcher, OnNotify, OnNotifyIntercept, OnRequest
 from mcp.shared.message import SessionMessage
 from mcp.shared.transport_context import TransportContext
-from mcp.types import CLIENT_CAPABILITIES_META_KEY, JSONRPCMessage, jsonrpc_message_adapter
+from mcp.types import CLIENT_CAPABILITIES_META_KEY
 
 from quillback.mcp.mend import mend_contents, mend_prompts, mend_resources, mend_tools
+from quillback.mcp.parse import mended, parse
 from quillback.mcp.process import ServerProcess
 
 WHOLE = "quillback.dev/whole"
 """Where a prompt is inside the one that the SDK sees."""
-
-
-def parse(line: bytes) -> JSONRPCMessage | None:
-    """The message in `line`; nothing for lines that hold none. Halves of characters become question marks."""
-    try:
-        return jsonrpc_message_adapter.validate_json(line, by_name=False)
-    except ValueError:
-        pass
-    try:
-        value = json.loads(line.decode("utf-8", "replace"))
-        mended = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
-        return jsonrpc_message_adapter.validate_json(mended, by_name=False)
-    except (ValueError, RecursionError):
-        return None
 
 
 async def pump(
@@ -43,7 +29,7 @@ async def pump(
     """Hand over what the server says until it ends; then tell `ended` how, and let the session's open requests fail."""
     async with session:
         async for line in process.lines():
-            if message := parse(line):
+            if message := parse(line) or await asyncio.to_thread(mended, line):
                 await session.send(SessionMessage(message))
         ended(process.ending())
 

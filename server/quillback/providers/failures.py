@@ -64,6 +64,8 @@ _KNOWN = (
 _RECOGNISED = frozenset({Failure.INVALID, Failure.TOO_LARGE, Failure.RATE_LIMIT, Failure.SERVER})
 
 _TOO_LONG = "Start a new session, or take a model with a larger window (`quillback models`)."
+_OTHER_KEY = "Check the key for this server: ANTHROPIC_API_KEY, ANTHROPIC_AUTH_TOKEN or config.toml."
+"""That of `quillback login` is not sent to servers other than Anthropic's."""
 _ADVICE = {
     Failure.AUTHENTICATION: "Check the API key (ANTHROPIC_API_KEY, or run `quillback login`).",
     Failure.PERMISSION: "Check what the key may use, and the account's billing.",
@@ -85,7 +87,7 @@ def from_status(status: int, host: str, error: JsonObject, headers: Mapping[str,
     failure = _recognised(failure, error)
     if failure.retryable and headers.get("x-should-retry") == "false":
         failure = Failure.INVALID
-    message = _sentence(f"{host} answered {status}: {text}" if text else f"{host} answered {status}", failure)
+    message = _sentence(f"{host} answered {status}: {text}" if text else f"{host} answered {status}", failure, host)
     return ProviderError(failure, message, status=status, retry_after=retry_after(headers, now))
 
 
@@ -95,7 +97,7 @@ def from_event(host: str, payload: JsonObject) -> ProviderError:
     error: JsonObject = inner if isinstance(inner, Mapping) else {"message": inner or payload.get("message")}
     failure = _recognised(_BY_TYPE.get(str(error.get("type")), Failure.SERVER), error)
     text = words(error) or "no reason given"
-    return ProviderError(failure, _sentence(f"{host} broke off the reply: {text}", failure), status=200)
+    return ProviderError(failure, _sentence(f"{host} broke off the reply: {text}", failure, host), status=200)
 
 
 def unreachable(address: str, error: BaseException) -> ProviderError:
@@ -167,7 +169,9 @@ def _recognised(failure: Failure, error: JsonObject) -> Failure:
     return failure
 
 
-def _sentence(text: str, failure: Failure) -> str:
+def _sentence(text: str, failure: Failure, host: str) -> str:
     text = text if text.endswith((".", "!", "?", "…")) else f"{text}."
     advice = _ADVICE.get(failure, "")
+    if failure is Failure.AUTHENTICATION and not f".{host}".endswith(".anthropic.com"):
+        advice = _OTHER_KEY
     return f"{text} {advice}" if advice else text

@@ -6,8 +6,8 @@ from quillback.providers.endpoint import Endpoint
 SECONDS = 10.0
 
 
-async def reach(base_url: str) -> str:
-    """What the service answered; any answer will do. Raises ProviderError when none came."""
+async def reach(base_url: str) -> tuple[str, bool]:
+    """What the service answered, and whether it knows such requests. Raises ProviderError when no answer came."""
     import httpx2
 
     endpoint = Endpoint(base_url, "", "", "", {})
@@ -16,4 +16,5 @@ async def reach(base_url: str) -> str:
             answer = await client.get(f"{endpoint.root}/v1/models", headers=endpoint.headers)
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
         raise failures.unreachable(endpoint.address, error) from None
-    return f"{endpoint.address} answers (status {answer.status_code}); the key was not tried"
+    text = f"{endpoint.address} answers (status {answer.status_code}); the key was not tried"
+    return text, answer.status_code not in (404, 405) and answer.status_code < 500

@@ -45,6 +45,15 @@ from quillback.providers.script import (
 _ESCAPES = {"n": "\n", "t": "\t", "s": " ", "\\": "\\"}
 _COUNTS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_creation_tokens")
 _MOST_DELTAS = 1_000_000
+_STOPS = (
+    "end_turn",
+    "tool_use",
+    "max_tokens",
+    "stop_sequence",
+    "pause_turn",
+    "refusal",
+    "model_context_window_exceeded",
+)
 
 
 class ScriptError(ValueError):
@@ -66,6 +75,10 @@ class _Draft:
     usage: Usage | None = None
     stop: str = ""
     empty: bool = True
+
+    @property
+    def failed(self) -> bool:
+        return bool(self.actions) and isinstance(self.actions[-1], Fail | Drop)
 
     def done(self) -> Response:
         return Response(tuple(self.actions), tuple(self.expectations), self.usage, self.stop)
@@ -108,7 +121,7 @@ class _Parser:
 
     def _entry(self, line: str) -> None:
         if line.strip() == "drop":
-            self._draft.actions.append(Drop())
+            self._fails(Drop())
             return
         key, colon, value = line.partition(":")
         key, star, count = key.strip().partition("*")
@@ -117,7 +130,15 @@ class _Parser:
             allowed = ", ".join(f"{entry}:" for entry in _ENTRIES)
             self._wrong(f"`{line.strip()[:60]}` is not known; allowed are {allowed}, drop, loop, each-prompt and ---")
         value = value.removeprefix(" ")
+        if self._draft.failed and key not in ("expect", "expect-not"):
+            self._wrong(f"`{key}:` comes after the failure that ends this reply; put it before, or `---` between")
         read(self, value, self._pieces(count) if star else 1)
+
+    def _fails(self, action: Fail | Drop) -> None:
+        """What comes after it in a reply would never be played."""
+        if self._draft.failed:
+            self._wrong("the reply has failed already; put `---` between two failures")
+        self._draft.actions.append(action)
 
     def _wrong(self, what: str) -> NoReturn:
         raise ScriptError(f"{self._name}:{self._number}: {what}")
@@ -177,6 +198,8 @@ class _Parser:
     def stop(self, value: str, _: int) -> None:
         if not value.strip():
             self._wrong("stop needs a reason, such as max_tokens")
+        if value.strip() not in _STOPS:
+            self._wrong(f"`{value.strip()[:60]}` is no reason to stop; allowed are {', '.join(_STOPS)}")
         self._draft.stop = value.strip()
 
     def error(self, value: str, _: int) -> None:
@@ -184,7 +207,7 @@ class _Parser:
         if not found:
             self._wrong("an error is a status from 400 to 599, then retry-after=SECONDS and a message if you like")
         message = _unescaped(found[3] or "the script says so")
-        self._draft.actions.append(Fail(int(found[1]), message, float(found[2]) if found[2] else None))
+        self._fails(Fail(int(found[1]), message, float(found[2]) if found[2] else None))
 
     def expect(self, value: str, _: int) -> None:
         self._draft.expectations.append(Expectation(_unescaped(value), True, self._number))

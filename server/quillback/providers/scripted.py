@@ -111,7 +111,7 @@ class ScriptedProvider:
         responses = self._script.responses
         if place.next >= len(responses):
             if not self._script.loop:
-                return Response((Say(f"The script {self._script.name} has no more replies."),))
+                raise ProviderError(Failure.INVALID, f"The script {self._script.name} has no more replies.")
             place.next = 0
         place.next += 1
         return responses[place.next - 1]

@@ -6,13 +6,14 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from quillback.core.mask import Mask
 from quillback.core.message import Part, Resource, ResourceLink
 
 LIMIT = 100_000
 
 
-def with_linked_files(parts: Sequence[Part], roots: Iterable[str]) -> tuple[Part, ...]:
-    """`parts` with the text of each linked file of the workspace behind its link.
+def with_linked_files(parts: Sequence[Part], roots: Iterable[str], mask: Mask) -> tuple[Part, ...]:
+    """`parts` with the text of each linked file of the workspace behind its link, secrets masked.
 
     Small UTF-8 files inside `roots` only; any other link stays a link, which the model may follow with its tools.
     """
@@ -21,7 +22,7 @@ def with_linked_files(parts: Sequence[Part], roots: Iterable[str]) -> tuple[Part
     for part in parts:
         out.append(part)
         if isinstance(part, ResourceLink) and (text := _text(part.uri, known)) is not None:
-            out.append(Resource(part.uri, text=text, mime_type=part.mime_type))
+            out.append(Resource(part.uri, text=mask.hide(text), mime_type=part.mime_type))
     return tuple(out)
 
 

@@ -1,9 +1,10 @@
 """What a turn has to find out beside the model's replies: a summary, the checks of a recipe, the Stop hook's word."""
 
+import time
 from collections.abc import Callable
 from typing import assert_never
 
-from attrs import evolve, frozen
+from attrs import define, evolve, frozen
 
 from quillback.core.hooks import HookPoint
 from quillback.core.ports import SessionRecord
@@ -22,6 +23,22 @@ from quillback.session.moments import Moments
 from quillback.session.services import Services
 from quillback.session.summarise import Summariser
 
+REST_SECONDS = 300.0
+
+
+@define
+class Rest:
+    """How long no summary is asked for by itself, after one could not be had."""
+
+    until: float = 0.0
+
+    @property
+    def over(self) -> bool:
+        return time.monotonic() >= self.until
+
+    def after(self, done: Compacted | CompactionFailed) -> None:
+        self.until = time.monotonic() + REST_SECONDS if isinstance(done, CompactionFailed) else 0.0
+
 
 @frozen
 class Beside:
@@ -31,6 +48,7 @@ class Beside:
     moments: Moments
     recipe: Recipe
     said: Callable[[], tuple[str, tuple[str, ...]]]
+    rest: Rest
 
     async def compact(self, asked: Compact) -> Compacted | CompactionFailed:
         services, record = self.services, self.record()
@@ -41,7 +59,10 @@ class Beside:
         focus = "\n".join(filter(None, (asked.focus, *answer.context)))
         small, main = services.small_model(), services.model(record.model)
         models = (small, main) if small != main else (small,)
-        return await Summariser(models, services.provider, services.jitter).summarise(evolve(asked, focus=focus))
+        summariser = Summariser(models, services.provider, services.jitter)
+        done = await summariser.summarise(evolve(asked, focus=focus))
+        self.rest.after(done)
+        return done
 
     async def consult(self, asked: Consult) -> ChecksRan | StopAnswered:
         match asked.question:
@@ -63,6 +84,7 @@ class Beside:
             now=services.now,
             new_id=services.new_id,
             said=self.said,
+            mask=services.mask,
         )
         return await run_checks(self.recipe, services.run_command, record.cwd, gate)
 

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from attrs import frozen
 
 from quillback.core.audit import AuditRecord, DecidedBy, Decision, arguments_text, denial, without_asking
+from quillback.core.mask import Mask
 from quillback.core.message import ToolKind, ToolUse
 from quillback.core.model import Sketch, ToolSpec
 from quillback.core.ports import Access, Inspection, Store
@@ -129,6 +130,7 @@ class CheckGate:
     now: Callable[[], int]
     new_id: Callable[[str], str]
     said: Callable[[], tuple[str, tuple[str, ...]]]
+    mask: Mask
 
     async def __call__(self, command: str) -> str:
         call = ToolUse(self.new_id("check"), "", "shell", {"command": command})
@@ -152,7 +154,7 @@ class CheckGate:
                 session_id=self.session_id,
                 call_id=call.id,
                 tool=TOOL,
-                arguments=arguments_text(call.input),
+                arguments=arguments_text(call.input, self.mask),
                 decision=decision,
                 decided_by=by,
                 findings=findings,

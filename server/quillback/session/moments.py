@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -43,11 +44,14 @@ class Moments:
             task.add_done_callback(self.passing.discard)
 
     async def close(self, seconds: float) -> None:
-        """The hooks that are still under way, and those of the end, have `seconds`."""
+        """The hooks that are still under way, and then those of the end, have `seconds` together."""
+        begun = time.monotonic()
+        if self.passing:
+            await asyncio.wait(set(self.passing), timeout=seconds / 2)
         self.pass_by(HookPoint.SESSION_END, reason="close")
         if not self.passing:
             return
-        _, late = await asyncio.wait(set(self.passing), timeout=seconds)
+        _, late = await asyncio.wait(set(self.passing), timeout=max(0.0, begun + seconds - time.monotonic()))
         for task in late:
             task.cancel()
         if late:

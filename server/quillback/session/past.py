@@ -4,9 +4,12 @@ from collections.abc import Sequence
 
 from attrs import evolve, frozen
 
-from quillback.core.event import HistoryReplaced, MessageAdded
+from quillback.core.compaction import context_size, last_shown
+from quillback.core.event import HistoryReplaced, MessageAdded, UsageChanged
 from quillback.core.facts import files_seen
 from quillback.core.message import Message, Part, Summary
+from quillback.core.model import Model
+from quillback.core.storing import SessionRecord
 from quillback.core.stream import Stream, next_seq
 from quillback.session.pipe import EventPipe
 from quillback.session.services import Services
@@ -36,12 +39,14 @@ class Past:
         self._kept(added.message, pipe)
         return run
 
-    def forget(self, pipe: EventPipe) -> None:
+    def forget(self, pipe: EventPipe, record: SessionRecord, model: Model) -> None:
         """From now on the model sees nothing of what came before; the files that it knows stay known."""
-        hidden = self.history[-1].id
-        boundary = self.tell_model([Summary("", seen=files_seen(self.history))], pipe)
+        shown = last_shown(self.history)
+        self.tell_model([Summary("", seen=files_seen(self.history))], pipe)
         del self.history[:-1]
-        pipe.put(HistoryReplaced(hidden, boundary.id))
+        pipe.put(HistoryReplaced(shown, shown))
+        used = context_size(self.history, self.services.system(record), ())
+        pipe.put(UsageChanged(used, model.context_window, record.cost))
 
     async def older(self) -> list[Message]:
         """What of the stream is not in memory any more. Raises StoreError."""

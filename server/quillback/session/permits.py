@@ -14,6 +14,7 @@ from quillback.core.audit import (
     denial,
     without_asking,
 )
+from quillback.core.mask import Mask
 from quillback.core.message import ToolUse
 from quillback.core.model import ToolSpec
 from quillback.core.ports import (
@@ -27,8 +28,10 @@ from quillback.core.ports import (
     Rule,
     RuleEffect,
     Store,
+    StoreError,
 )
 from quillback.core.verdict import Ask, Deny, Verdict, merge
+from quillback.session.masking import hidden_findings, hidden_shown
 from quillback.session.questions import Questions
 
 CHAT = "not run: the session is in chat mode, where no tool runs. Describe what you would do instead."
@@ -72,6 +75,7 @@ class Permits:
     now: Callable[[], int]
     cancel: Callable[[], None]
     repeats: list[tuple[ToolUse, str]]
+    mask: Mask
 
     def check_mode(self, call: ToolUse) -> None:
         """Raises Refused in chat mode, where no call is even looked at, the editor's own tools included."""
@@ -153,11 +157,20 @@ class Permits:
         await self.store.flush()
         always_asks = any(isinstance(f.verdict, Ask) and (f.verdict.rule or f.inspector == HOOK) for f in findings)
         rule = "" if always_asks else self.rule(inspection)
-        ask = PermissionAsk(call, prepared.shown, prepared.locations or call.locations, reason, rule)
+        ask = PermissionAsk(
+            call,
+            hidden_shown(self.mask, prepared.shown),
+            prepared.locations or call.locations,
+            self.mask.hide(reason),
+            rule,
+        )
         decision, by = Decision.DENY, DecidedBy.USER
         try:
             await self._answered(ask)
             decision = Decision.ALLOW
+        except StoreError:
+            by = DecidedBy.INSPECTORS  # the user said yes, and it could not be kept
+            raise
         except EditorError as error:
             by = DecidedBy.INSPECTORS
             raise Refused(f"not run: the user could not be asked for permission ({error})") from None
@@ -196,10 +209,10 @@ class Permits:
                 session_id=self.session_id,
                 call_id=call.id,
                 tool=call.name,
-                arguments=arguments_text(call.input),
+                arguments=arguments_text(call.input, self.mask),
                 decision=decision,
                 decided_by=by,
-                findings=findings,
+                findings=hidden_findings(self.mask, findings),
                 mode=mode,
                 at=self.now(),
             )

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
 from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
@@ -53,6 +53,7 @@ class Sessions:
         self._servers: dict[str, tuple[McpServer, ...]] = {}
         self._works: set[asyncio.Task[None]] = set()
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._deleting: set[str] = set()
         self._closing = False
 
     def get(self, session_id: str) -> Session:
@@ -139,6 +140,8 @@ class Sessions:
         if record is None:
             raise UnknownSessionError(session_id)
         self._check_no_subagent(session_id)
+        if self._deleting and await self._is_of(session_id, self._deleting):
+            raise UnknownSessionError(session_id)
         check_directory("cwd", cwd)
         _same_directory(record, cwd)
         for root in more_roots:
@@ -203,18 +206,50 @@ class Sessions:
         await session.close()
 
     async def delete(self, session_id: str) -> None:
-        """Close it if it is open, and forget it; unknown ids are no error. Goes on when the caller is cancelled."""
+        """Close it if it is open, the sessions of its subagents too, and forget them; unknown ids are no error.
+
+        Goes on when the caller is cancelled.
+        """
         await self._alone(session_id, self._delete)
 
     async def _delete(self, session_id: str) -> None:
         self._check_no_subagent(session_id)
-        session = self._out(session_id)
-        if session is not None:
-            await session.close()
-        if await self._services.store.session(session_id) is None:
-            return
-        await self._services.store.delete_session(session_id)
-        self._services.forgotten(session_id)
+        self._deleting.add(session_id)  # from here on none of its family is opened
+        try:
+            session = self._out(session_id)
+            if session is not None:
+                await session.close()
+            family = [session_id, *await self._close_below(session_id)]
+            if await self._services.store.session(session_id) is None:
+                return
+            await self._services.store.delete_session(session_id)
+        finally:
+            self._deleting.discard(session_id)
+        for one in family:
+            self._services.forgotten(one)
+
+    async def _close_below(self, session_id: str) -> list[str]:
+        """Close the sessions of its subagents, and of theirs, that are open or being opened; their ids."""
+        below = []
+        for one in {*self._open, *self._locks} - {session_id}:
+            if not await self._is_of(one, {session_id}):
+                continue
+            async with self._lock(one):
+                session = self._out(one)
+                if session is not None:
+                    below.append(one)
+                    await session.close()
+        return below
+
+    async def _is_of(self, session_id: str, family: Collection[str]) -> bool:
+        """Whether it is one of `family`, or a subagent's below one. Raises StoreError."""
+        while session_id not in family:
+            session = self._open.get(session_id)
+            record = session.record if session is not None else await self._services.store.session(session_id)
+            if record is None or not record.parent:
+                return False
+            session_id = record.parent
+        return True
 
     def _out(self, session_id: str) -> Session | None:
         self._servers.pop(session_id, None)

@@ -21,18 +21,24 @@ from quillback.core.event import (
     PartOpened,
     TurnCompleted,
 )
-from quillback.core.ports import Store
+from quillback.core.ports import Store, StoreError
 from quillback.core.reply import KNOWN
 
 FLUSH_SECONDS = 5.0
 log = logging.getLogger(__name__)
 
 
-async def saved(store: Store, completed: TurnCompleted) -> TurnCompleted:
-    """`completed`, once all of its turn is on disk; with an error that names what is not saved if that fails."""
+async def saved(store: Store, completed: TurnCompleted, session_id: str) -> TurnCompleted:
+    """`completed`, once all of its turn is on disk; with an error that names what is not saved if that fails.
+
+    The store leaves out what belongs to a session that is gone, and none ever comes back: so whether it is there at the
+    end says whether its turn was kept.
+    """
     try:
         async with asyncio.timeout(FLUSH_SECONDS):
             await store.flush()
+            if await store.session(session_id) is None:
+                raise StoreError(f"Nothing of this turn is saved: the session {session_id} was deleted meanwhile.")
     except TimeoutError:
         why = f"Not saved yet: writing takes longer than {FLUSH_SECONDS:.0f} s; it goes on in the background."
     except Exception as error:

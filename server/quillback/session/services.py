@@ -7,6 +7,7 @@ from attrs import field, frozen
 
 from quillback.core.commands import Commands
 from quillback.core.hooks import Hooks
+from quillback.core.mask import Mask
 from quillback.core.mcp_server import McpServer
 from quillback.core.model import Model
 from quillback.core.ports import Editor, Inspection, Provider, SessionRecord, Store, Toolbox
@@ -85,6 +86,7 @@ class Services:
     `opened` hears of each session that is made or loaded, `forgotten` of the id of each that is deleted.
     `small_model` is the one for summaries, `models` the names to choose from. `title` finds a title for a prompt, where
     the user wants it, and never raises. `hooks` and `commands` are those of a session; `restore` puts files of it back.
+    `mask` hides what is secret.
     """
 
     store: Store
@@ -107,3 +109,4 @@ class Services:
     restore: Callable[[SessionRecord, Editor], RestoreFile]
     policy: Policy = field(factory=Policy)
     title: Callable[[str], Awaitable[Titled]] | None = None
+    mask: Mask = field(factory=Mask)

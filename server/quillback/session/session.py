@@ -20,9 +20,10 @@ from quillback.core.ports import Editor, Mode, SessionRecord, StoreError
 from quillback.core.turn_types import Aim, Steered
 from quillback.core.undo import UndoReport
 from quillback.session.attachments import with_linked_files
+from quillback.session.beside import Rest
 from quillback.session.desk import SessionDesk
 from quillback.session.driver import Driver
-from quillback.session.entry import Entry, Reception
+from quillback.session.entry import Entry, Reception, says_something
 from quillback.session.history import known_files
 from quillback.session.job import Job
 from quillback.session.moments import Moments
@@ -33,10 +34,11 @@ from quillback.session.services import CommandsRequest, Services, ToolboxRequest
 from quillback.session.subagent import SubagentsOf
 from quillback.session.title import Titles
 from quillback.session.turns import driver_of
-from quillback.session.undo import Keeper, UndoBusyError, turns_after, undo_messages, undo_turn
+from quillback.session.undo import Keeper, UndoBusyError, undo_open
 
 HOOK_SECONDS = 0.8
-"""How long the hooks of the end of a session may take."""
+"""How long the hooks of the end of a session may take when all of it ends."""
+NOT_TOLD = "A message for the turn came too late for it and was not run. Send it again as a prompt."
 FAILED = TurnCompleted(StopReason.END_TURN, error="Quillback failed inside; its log says more.", error_kind="internal")
 log = logging.getLogger(__name__)
 
@@ -98,6 +100,7 @@ class Session:
         self._fresh = not history
         self._first = True
         self._alone = asyncio.Lock()
+        self.rest = Rest()
         self._dropped: list[Message] = []
         self._behind: set[asyncio.Task[None]] = set()
         self._closed = False
@@ -133,7 +136,7 @@ class Session:
         if self.busy and not self._services.policy.queue_when_busy:
             raise BusyError("a turn is running in this session; wait for it, or cancel it")
         services = self._services
-        message = self._user_message(with_linked_files(parts, self.roots))
+        message = self._user_message(with_linked_files(parts, self.roots, services.mask))
         services.store.put(message)
         job = Job(message, EventPipe(), aim, tuple(for_model))
         self._queue.append(job)
@@ -147,13 +150,16 @@ class Session:
         Raises NotRunningError, StoreError; ValueError where a hook does not let it through.
         """
         driver = self._driver
+        if not any(says_something(p) for p in parts):
+            raise ValueError("it says nothing")
         text = "".join(p.text for p in parts if isinstance(p, Text))
         answer = await self.moments.fire(HookPoint.USER_PROMPT_SUBMIT, prompt=text)
-        if driver is None or driver is not self._driver or driver.ended:
+        if driver is None or driver is not self._driver or driver.ended or driver.only_compacts:
             raise NotRunningError("no turn is running in this session; send it as a prompt")
         if answer.blocked or answer.halt:
             raise ValueError(f"a hook did not let this message through: {answer.blocked or answer.halt}")
-        message = self._user_message((*parts, *map(Text, answer.context)))
+        linked = with_linked_files(parts, self.roots, self._services.mask)
+        message = self._user_message((*linked, *map(Text, answer.context)))
         self._services.store.put(message)
         driver.feed(Steered(message))
         await self._services.store.flush()
@@ -211,18 +217,18 @@ class Session:
     async def _answer(self, pipe: EventPipe, completed: TurnCompleted) -> None:
         """The last event of a prompt, whatever happens: with an error where not all of it could be saved."""
         try:
-            completed = await saved(self._services.store, completed)
+            completed = await saved(self._services.store, completed, self.record.id)
         finally:
             pipe.put(completed)
 
-    async def close(self) -> None:
+    async def close(self, hook_seconds: float = HOOK_SECONDS) -> None:
         """Cancel what runs, end every process of the session, save, and give the session up. Idempotent."""
         self._closed = True
         self.cancel()
         running = {*self._behind, self._worker} if self._worker is not None else self._behind
         if running:
             await asyncio.wait(running)
-        await self.moments.close(HOOK_SECONDS)
+        await self.moments.close(hook_seconds)
         try:
             await self._titles.close()
             await self.subagents.close()
@@ -275,6 +281,7 @@ class Session:
                 if self._driver is not None:
                     for message in self._driver.turn.steers:
                         self._not_run(message)
+                        self.tell(Noticed(message.id, NOT_TOLD, Severity.WARNING))
                 self._driver = None
                 self._enter_dropped()
                 await self._answer(job.pipe, completed)
@@ -297,9 +304,10 @@ class Session:
             return TurnCompleted(StopReason.CANCELLED)
         run = self._let_in(entry, job.pipe)
         if entry.clear:
-            self.past.forget(job.pipe)
+            self.past.forget(job.pipe, self.record, self.model)
         if not entry.runs:
-            return TurnCompleted(StopReason.END_TURN, run, entry.for_user)
+            reason = StopReason.CANCELLED if self._withdrawn else StopReason.END_TURN
+            return TurnCompleted(reason, run, entry.for_user)
         model = self.model
         self._driver = driver = driver_of(self, self._services, model, entry.aim, job.pipe)
         completed = await driver.run()
@@ -310,17 +318,21 @@ class Session:
 
     async def _received(self, job: Job) -> Entry | None:
         """What the prompt stands for; None when it was cancelled before that was known."""
+        if self._withdrawn:
+            return None
         prompt, given = evolve(job.message, state=MessageState.COMPLETE), None
         if job.aim is not None:
             typed = evolve(prompt, visible_to_model=False) if job.for_model else prompt
             given = Entry(typed, for_model=job.for_model, aim=job.aim)
         reception = Reception(self.moments, self.commands, SessionDesk(self, self._services))
-        first, self._first = self._first, False
-        received = reception.receive(prompt, given, first=first, fresh=self._fresh)
+        received = reception.receive(prompt, given, first=self._first, fresh=self._fresh)
         work = self._receiving = asyncio.create_task(received)
         try:
             await asyncio.wait({work})
-            return None if self._withdrawn or work.cancelled() else work.result()
+            entry = None if work.cancelled() else work.result()
+            self._first = self._first and entry is None
+            # a command that has done its work is told of all the same
+            return None if entry is not None and entry.runs and self._withdrawn else entry
         finally:
             self._receiving = None
 
@@ -353,22 +365,7 @@ class Session:
 
     async def undo_files(self, *, for_user: bool, after: str = "") -> UndoReport:
         """Like `undo`, for the prompt that is being received."""
-        services, record = self._services, self.record
-        turns = turns_after(self.history, after)
-        report = await undo_turn(services.store.originals, record.id, services.restore(record, self.editor), turns)
-        told = undo_messages(
-            report,
-            self.history,
-            cwd=record.cwd,
-            session_id=record.id,
-            new_id=services.new_id,
-            now=services.now,
-            for_user=for_user,
-        )
-        for message in told:
-            self.past.enter(message)
-        await services.store.flush()
-        return report
+        return await undo_open(self.past, self.record, self.editor, for_user=for_user, after=after)
 
     # ------------------------------------------------------------ small things
 

@@ -51,7 +51,7 @@ class SmallModel:
     async def answer(self, system: str, user: str) -> SideAnswer:
         """Like `ask`, with what it cost. Raises SideModelError, which has the cost too."""
         model = self.model()
-        reply = _Reply()
+        reply = WholeReply()
         try:
             async with asyncio.timeout(self.seconds):
                 await self._read(model, system, user, reply)
@@ -65,7 +65,7 @@ class SmallModel:
             raise
         return SideAnswer("".join(reply.texts), reply.cost(model))
 
-    async def _read(self, model: Model, system: str, user: str, reply: "_Reply") -> None:
+    async def _read(self, model: Model, system: str, user: str, reply: "WholeReply") -> None:
         request = ModelRequest(
             model=model,
             system=system,
@@ -80,13 +80,14 @@ class SmallModel:
 
 
 @define
-class _Reply:
-    """An answer as it comes."""
+class WholeReply:
+    """An answer as it comes: text alone, to its own end."""
 
     texts: list[str] = field(factory=list)
     stop: str = ""
     stopped: bool = False
     usage: Usage | None = None
+    _size: int = 0
 
     def take(self, event: ProviderEvent) -> None:
         match event:
@@ -94,6 +95,7 @@ class _Reply:
                 self.usage = usage
             case TextStarted(text=text) | TextDelta(text=text):
                 self.texts.append(text)
+                self._size += len(text)
             case ToolUseStarted():
                 raise SideModelError("it called a tool instead of answering")
             case StreamStopping(stop_reason=reason, usage=usage):
@@ -103,6 +105,11 @@ class _Reply:
                 self.stopped = True
             case _:
                 pass
+
+    @property
+    def size(self) -> int:
+        """Characters so far."""
+        return self._size
 
     def check(self) -> None:
         if not self.stopped or self.stop not in WHOLE:

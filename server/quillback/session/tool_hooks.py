@@ -7,6 +7,7 @@ from attrs import evolve, field, frozen
 
 from quillback.core.audit import Finding, arguments_text
 from quillback.core.hooks import NOTHING, HookAnswer, HookCall, HookPoint, Hooks, NoHooks
+from quillback.core.mask import Mask
 from quillback.core.message import Image, JsonObject, Text, ToolResult, ToolUse
 from quillback.core.model import ToolSpec
 from quillback.core.ports import Mode
@@ -42,6 +43,7 @@ class ToolHooks:
 
     hooks: Hooks = field(factory=NoHooks)
     tell: Callable[[str], None] = lambda _: None
+    mask: Mask = field(factory=Mask)
 
     async def before(self, call: ToolUse, spec: ToolSpec, mode: Mode) -> Before:
         """What the PreToolUse hooks make of a call. Raises HookRefused."""
@@ -54,7 +56,7 @@ class ToolHooks:
             raise HookRefused(f"not run: {reason}", Finding(HOOK, Deny(reason)))
         before = Before(call, lines=tuple(f"From a hook: {text}" for text in answer.context))
         if answer.input is not None and answer.input != call.input:
-            before = _rewritten(before, spec, answer.input)
+            before = self._rewritten(before, spec, answer.input)
         if answer.ask:
             before = evolve(before, findings=(*before.findings, Finding(HOOK, Ask(f"a hook wants it: {answer.ask}"))))
         return before
@@ -81,6 +83,24 @@ class ToolHooks:
             self.tell(note)
         return answer
 
+    def _rewritten(self, before: Before, spec: ToolSpec, wanted: JsonObject) -> Before:
+        """The call with the arguments that a hook wants. Raises HookRefused if the tool cannot take them."""
+        try:
+            raw = as_json(wanted)
+            given = parse_input(raw)
+            problem = check(given, spec.input_schema)
+        except InputError as error:
+            problem = str(error)
+        text = arguments_text(wanted, self.mask).encode(errors="replace").decode()
+        if problem:
+            reason = f"a hook changed the arguments to {text}, and these do not fit: {problem}"
+            raise HookRefused(f"not run: {reason}", Finding(HOOK, Deny(reason)))
+        sketch = spec.describe(given)
+        call = evolve(before.call, input=given, raw=raw, title=sketch.title, locations=sketch.locations)
+        changed = f"A hook changed the arguments; what counts is: {text}"
+        finding = Finding(HOOK, Allow(details=("a hook changed the arguments",)))
+        return evolve(before, call=call, findings=(*before.findings, finding), lines=(changed, *before.lines))
+
 
 def ended(reason: str) -> str:
     """What the user reads where a hook ended the turn."""
@@ -93,25 +113,6 @@ def with_lines(finished: ToolFinished, lines: list[str] | tuple[str, ...]) -> To
         return finished
     content = (*finished.result.content, *map(Text, lines))
     return evolve(finished, result=evolve(finished.result, content=content))
-
-
-def _rewritten(before: Before, spec: ToolSpec, wanted: JsonObject) -> Before:
-    """The call with the arguments that a hook wants. Raises HookRefused if the tool cannot take them."""
-    try:
-        raw = as_json(wanted)
-        given = parse_input(raw)
-        problem = check(given, spec.input_schema)
-    except InputError as error:
-        problem = str(error)
-    text = arguments_text(wanted).encode(errors="replace").decode()
-    if problem:
-        reason = f"a hook changed the arguments to {text}, and these do not fit: {problem}"
-        raise HookRefused(f"not run: {reason}", Finding(HOOK, Deny(reason)))
-    sketch = spec.describe(given)
-    call = evolve(before.call, input=given, raw=raw, title=sketch.title, locations=sketch.locations)
-    changed = f"A hook changed the arguments; what counts is: {text}"
-    finding = Finding(HOOK, Allow(details=("a hook changed the arguments",)))
-    return evolve(before, call=call, findings=(*before.findings, finding), lines=(changed, *before.lines))
 
 
 def _told(result: ToolResult) -> JsonObject:

@@ -3,15 +3,18 @@
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import nullcontext
 
 from attrs import field, frozen
 
 from quillback.core.calls import error_result
 from quillback.core.event import Event, ToolChanged, ToolProgressed, ToolStarted
+from quillback.core.mask import Mask
 from quillback.core.message import ToolResult, ToolUse
 from quillback.core.ports import PreparedCall, Store, StoreError, Tool, ToolError, ToolOutcome, ToolProgress
 from quillback.core.turn_types import ToolFinished
 from quillback.session.lanes import Lanes
+from quillback.session.masking import hidden_outcome, hidden_shown
 from quillback.session.permits import AskCancelled, Permits, Refused
 from quillback.session.questions import Questions
 from quillback.session.tool_hooks import Before, HookRefused, ToolHooks, ended, with_lines
@@ -39,6 +42,7 @@ class Runner:
     finished: Callable[[ToolFinished], Awaitable[None]]
     concurrency: int
     stop_on_reject: bool
+    mask: Mask
     hooks: ToolHooks = field(factory=ToolHooks)
     _with_hooks: dict[str, ToolFinished] = field(factory=dict, init=False)
 
@@ -74,23 +78,23 @@ class Runner:
             before = await self._before(call, tool, step)
             finished = await self._outcome(before, tool, step)
         except ToolError as error:
-            finished = _failed(call, str(error))
+            finished = self._failed(call, str(error))
         except HookRefused as error:
             self.permits.refuse(call, error.finding)
-            return _failed(call, str(error), say=ended(error.halt) if error.halt else "")
+            return self._failed(call, str(error), say=ended(error.halt) if error.halt else "")
         except Refused as error:
-            finished, ran = _failed(call, str(error), stop_turn=error.by_user and self.stop_on_reject), False
+            finished, ran = self._failed(call, str(error), stop_turn=error.by_user and self.stop_on_reject), False
         except StoreError as error:
-            finished, ran = _failed(call, f"not run: {error}"), False
+            finished, ran = self._failed(call, f"not run: {error}"), False
         except AskCancelled:
             return None
         except asyncio.CancelledError:
             if _is_being_cancelled():
                 raise
-            finished = _failed(call, f"{call.name} was interrupted from inside; it may have had effects.")
+            finished = self._failed(call, f"{call.name} was interrupted from inside; it may have had effects.")
         except Exception as error:
             log.exception("tool %s failed", call.name)
-            finished = _failed(call, f"{call.name} failed inside: {type(error).__name__}. Try another way.")
+            finished = self._failed(call, f"{call.name} failed inside: {type(error).__name__}. Try another way.")
         finished = with_lines(finished, before.lines)
         return await self._after(before.call, finished, step) if ran else finished
 
@@ -108,7 +112,8 @@ class Runner:
         prepared = await tool.prepare(call.id, call.input)
         await self.permits.ask(call, tool.spec, prepared, step.questions, before.findings)
         step.questions.settled(call.id)
-        async with step.slots:
+        async with nullcontext() if tool.spec.frontend else step.slots:  # the editor's own tools take none of ours
+            self.permits.check_mode(call)  # it may have changed while the call waited
             outcome = await self._run(call, prepared)
         return ToolFinished(_result(call, outcome), outcome.stop_turn, outcome.say, outcome.final, outcome.cost)
 
@@ -137,13 +142,16 @@ class Runner:
             async for item in steps:
                 match item:
                     case ToolProgress(shown=shown):
-                        self.emit(ToolProgressed(call.id, shown))
+                        self.emit(ToolProgressed(call.id, hidden_shown(self.mask, shown, growing=True)))
                     case ToolOutcome():
-                        return item
+                        return hidden_outcome(self.mask, item)
         finally:
             if isinstance(steps, AsyncGenerator):
                 await steps.aclose()
         raise ToolError(f"{call.name} ended without a result")
+
+    def _failed(self, call: ToolUse, text: str, *, stop_turn: bool = False, say: str = "") -> ToolFinished:
+        return ToolFinished(error_result(call, self.mask.hide(text)), stop_turn or say != "", say)
 
 
 def _keys(tool: Tool, call: ToolUse) -> frozenset[str]:
@@ -172,7 +180,3 @@ def _result(call: ToolUse, outcome: ToolOutcome) -> ToolResult:
         plan=outcome.plan,
         seen=outcome.seen,
     )
-
-
-def _failed(call: ToolUse, text: str, *, stop_turn: bool = False, say: str = "") -> ToolFinished:
-    return ToolFinished(error_result(call, text), stop_turn or say != "", say)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from quillback.core.hooks import HookPoint
 from quillback.core.model import Model
 from quillback.core.turn import Turn
-from quillback.core.turn_types import Aim, Limits, Setup
+from quillback.core.turn_types import Aim, Compacting, Limits, Setup
 from quillback.session.beside import Beside
 from quillback.session.driver import Driver
 from quillback.session.final_output import FinalOutput
@@ -29,6 +29,7 @@ def driver_of(session: "Session", services: Services, model: Model, aim: Aim, pi
         moments=session.moments,
         recipe=aim.recipe,
         said=session.said,
+        rest=session.rest,
     )
     more = () if aim.recipe.output is None else (FinalOutput(aim.recipe.output),)
     driver = Driver(turn, services.provider(model), session.toolbox, services.store, pipe, beside, more)
@@ -52,7 +53,7 @@ def _setup(session: "Session", services: Services, model: Model, aim: Aim) -> Se
         limits=limits,
         spent=record.cost,
         aim=aim,
-        compacting=policy.compacting,
+        compacting=policy.compacting if session.rest.over else Compacting(0.0),
         stop_hook=session.moments.any(HookPoint.STOP),
     )
 
@@ -71,6 +72,7 @@ def _runner(session: "Session", services: Services, driver: Driver) -> Runner:
         now=services.now,
         cancel=driver.cancel,
         repeats=driver.turn.repeats,
+        mask=services.mask,
     )
     return Runner(
         permits=permits,
@@ -79,5 +81,6 @@ def _runner(session: "Session", services: Services, driver: Driver) -> Runner:
         finished=driver.tool_finished,
         concurrency=services.policy.tool_concurrency,
         stop_on_reject=services.policy.stop_on_reject,
-        hooks=ToolHooks(session.moments.hooks, session.note),
+        mask=services.mask,
+        hooks=ToolHooks(session.moments.hooks, session.note, services.mask),
     )

@@ -1,15 +1,30 @@
 """Takes back what the latest turn changed in files, and tells the model and the user of it."""
 
-from collections.abc import Callable, Container, Sequence
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Container, Coroutine, Sequence
 from pathlib import PurePath
+from typing import Any
 
-from attrs import evolve, frozen
+from attrs import define, evolve, field, frozen
 
 from quillback.core.message import Message, Role, Text
-from quillback.core.ports import Editor, SessionRecord
+from quillback.core.ports import Editor, SessionRecord, StoreError
 from quillback.core.text import one_line
-from quillback.core.undo import Before, Fate, Left, Originals, Removed, Restored, RestoreFile, UndoReport, Untouched
+from quillback.core.undo import (
+    Before,
+    Fate,
+    Left,
+    Original,
+    Originals,
+    Removed,
+    Restored,
+    RestoreFile,
+    UndoReport,
+    Untouched,
+)
 from quillback.session.fork import ForkError, is_message
+from quillback.session.past import Past
 from quillback.session.services import Services
 
 NOTHING = "There is nothing to undo: no turn of this session that changed files is left."
@@ -17,7 +32,13 @@ BUSY = "a turn is running in this session; wait for its end, or cancel it, and u
 SHELL = "What shell commands, MCP servers or the editor's own tools changed is not undone."
 ONLY_OWN = "others had changed it between two changes of the agent; only what came after that was undone"
 GIVEN_UP = "; it was given up after two tries, the next undo goes further back"
+CUT_OFF = "the undo was cut off; undo again to go on"
 PROMPT_LENGTH = 80
+AFTER_CANCEL = 3.0
+"""Seconds that an undo may go on for after it was cancelled."""
+Tell = Callable[[UndoReport], Awaitable[None]]
+"""Has the model and the user told; on disk when it returns. Raises StoreError."""
+log = logging.getLogger(__name__)
 
 
 class UndoBusyError(ValueError):
@@ -53,37 +74,113 @@ def turns_after(history: Sequence[Message], after: str) -> Container[str] | None
     return {message.id for message in history[at + 1 :]}
 
 
+@define
+class _Undoing:
+    """What came of a turn's files so far, by name; `numbers` are those dealt with, `again` those of them that stay."""
+
+    prompt: str = ""
+    fates: dict[str, list[Fate]] = field(factory=dict)
+    numbers: list[int] = field(factory=list)
+    again: set[int] = field(factory=set)
+
+    def take(self, original: Original, fate: Fate) -> None:
+        if isinstance(fate, Left) and fate.again:
+            if original.failed:
+                fate = evolve(fate, reason=fate.reason + GIVEN_UP)
+            else:
+                self.again.add(original.number)
+        self.numbers.append(original.number)
+        self.show(original, fate)
+
+    def show(self, original: Original, fate: Fate) -> None:
+        self.prompt = original.prompt
+        if not isinstance(fate, Untouched):
+            self.fates.setdefault(original.name, []).append(fate)
+
+    def report(self) -> UndoReport:
+        return _report(self.prompt, self.fates)
+
+
+async def nobody(_: UndoReport) -> None:
+    """For an undo of which nobody is told."""
+
+
 async def undo_turn(
-    originals: Originals, session_id: str, restore: RestoreFile, turns: Container[str] | None = None
+    originals: Originals,
+    session_id: str,
+    restore: RestoreFile,
+    tell: Tell = nobody,
+    turns: Container[str] | None = None,
 ) -> UndoReport:
     """Restore the files of the latest turn that changed any and is not undone yet; the newest change first. Where that
     turn is not among `turns`, the ids of prompts, nothing is done.
 
-    What cannot be put back now, but perhaps later, stays for one more undo. Each file is settled as soon as it is
-    dealt with, so an undo that is cut off goes on where it stopped. Raises StoreError.
+    What cannot be put back now, but perhaps later, stays for one more undo. Nothing is settled before `tell` has had
+    the report: an undo that is killed is done over by the next one, which tells of all of it. So is one that is
+    cancelled; its report names what is left. Raises StoreError where what was kept cannot be read.
     """
     while numbers := await originals.latest(session_id):
-        fates: dict[str, list[Fate]] = {}
-        prompt = ""
-        for number in numbers:
-            original = await originals.original(number)
-            if original is None:
-                continue
-            if turns is not None and original.prompt not in turns:
-                return UndoReport("")
-            prompt = original.prompt
-            fate = await restore(original)
-            if isinstance(fate, Left) and fate.again and not original.failed:
-                await originals.failed(number)
-            else:
-                if isinstance(fate, Left) and fate.again:
-                    fate = evolve(fate, reason=fate.reason + GIVEN_UP)
-                await originals.settle(number)
-            if not isinstance(fate, Untouched):
-                fates.setdefault(original.name, []).append(fate)
-        if fates:
-            return _report(prompt, fates)
+        if turns is not None and not await _is_among(originals, numbers, turns):
+            return UndoReport("")
+        undoing = _Undoing()
+        try:
+            await _restore(originals, numbers, restore, undoing)
+        except asyncio.CancelledError:
+            for number in numbers[len(undoing.numbers) :]:
+                if (original := await originals.original(number)) is not None:
+                    undoing.show(original, Left(CUT_OFF))
+            undoing.numbers.clear()
+        except StoreError as error:
+            undoing.numbers.clear()
+            if undoing.fates:
+                await _finish(originals, undoing, tell)
+            raise StoreError(f"The undo did not come to its end; undo again to go on. {error}") from error
+        if undoing.fates:
+            await _finish(originals, undoing, tell)
+            return undoing.report()
+        await _settle(originals, undoing)
     return UndoReport("")
+
+
+async def _finish(originals: Originals, undoing: _Undoing, tell: Tell) -> None:
+    """The files are as the report says, whatever the store does: that must not be lost with an error."""
+    try:
+        await tell(undoing.report())
+        await _settle(originals, undoing)
+    except StoreError as error:
+        log.warning("what was undone is not all written down; the next undo does it over: %s", error)
+
+
+async def _restore(originals: Originals, numbers: Sequence[int], restore: RestoreFile, undoing: _Undoing) -> None:
+    for number in numbers:
+        original = await originals.original(number)
+        if original is None:
+            undoing.numbers.append(number)
+        else:
+            undoing.take(original, await restore(original))
+
+
+async def _settle(originals: Originals, undoing: _Undoing) -> None:
+    for number in undoing.numbers:
+        await (originals.failed(number) if number in undoing.again else originals.settle(number))
+
+
+async def _to_its_end(work: Coroutine[Any, Any, UndoReport]) -> UndoReport:
+    """What `work` returns, also when the caller is cancelled: files that are half undone, and nobody told, are worse
+    than waiting. After a cancel it has AFTER_CANCEL seconds; then it is cancelled itself."""
+    task = asyncio.create_task(work, name="undo")
+    limit: asyncio.TimerHandle | None = None
+    while not task.done():
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError:
+            current = asyncio.current_task()
+            assert current is not None
+            current.uncancel()
+            limit = limit or asyncio.get_running_loop().call_later(AFTER_CANCEL, task.cancel)
+    if limit is not None:
+        limit.cancel()
+    return task.result()
 
 
 def _report(prompt: str, fates: dict[str, list[Fate]]) -> UndoReport:
@@ -167,7 +264,40 @@ def undo_messages(
     return [evolve(model, thoughts_end=True), *([user] if for_user else [])]
 
 
-# ---------------------------------------------------------------- sessions that are not open
+# ---------------------------------------------------------------- sessions that are open, and others
+
+
+async def _is_among(originals: Originals, numbers: Sequence[int], turns: Container[str]) -> bool:
+    found = [original for number in numbers if (original := await originals.original(number)) is not None]
+    return all(original.prompt in turns for original in found)
+
+
+async def undo_open(
+    past: Past, record: SessionRecord, editor: Editor, *, for_user: bool, after: str = ""
+) -> UndoReport:
+    """Undo in a session that is open here and has no turn running; the model and, with `for_user`, the user are told.
+
+    Goes on to its end when the caller is cancelled, and then returns as if it was not. Raises StoreError, and
+    ForkError for an unknown `after` (see `turns_after`).
+    """
+    services = past.services
+
+    async def tell(report: UndoReport) -> None:
+        for message in undo_messages(
+            report,
+            past.history,
+            cwd=record.cwd,
+            session_id=record.id,
+            new_id=services.new_id,
+            now=services.now,
+            for_user=for_user,
+        ):
+            past.enter(message)
+        await services.store.flush()
+
+    restore = services.restore(record, editor)
+    turns = turns_after(past.history, after)
+    return await _to_its_end(undo_turn(services.store.originals, record.id, restore, tell, turns))
 
 
 async def undo_stored(services: Services, record: SessionRecord, editor: Editor) -> tuple[UndoReport, str]:
@@ -179,13 +309,17 @@ async def undo_stored(services: Services, record: SessionRecord, editor: Editor)
     await store.acquire(record.id)
     try:
         history = await store.messages(record.id)
-        report = await undo_turn(store.originals, record.id, services.restore(record, editor))
         placed = [message for message in history if message.seq > 0]
-        for message in undo_messages(
-            report, placed, cwd=record.cwd, session_id=record.id, new_id=services.new_id, now=services.now
-        ):
-            store.put(message)
-        await store.flush()
+
+        async def tell(report: UndoReport) -> None:
+            for message in undo_messages(
+                report, placed, cwd=record.cwd, session_id=record.id, new_id=services.new_id, now=services.now
+            ):
+                store.put(message)
+            await store.flush()
+
+        restore = services.restore(record, editor)
+        report = await _to_its_end(undo_turn(store.originals, record.id, restore, tell))
         return report, prompt_text(history, report)
     finally:
         await store.release(record.id)

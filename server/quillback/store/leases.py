@@ -99,6 +99,15 @@ class Leases:
                 return int(pid)
         return 0
 
+    async def live(self, db: Connection, now: int) -> set[str]:
+        """The sessions that this or another live process owns."""
+        found = await rows(db, "SELECT session_id, owner, pid, birth, heartbeat FROM leases")
+        return {
+            session_id
+            for session_id, token, pid, birth, heartbeat in found
+            if token == self._owner.token or self._processes.lives(Owner(token, pid, birth), now - heartbeat)
+        }
+
     async def beat(self, db: Connection, now: int) -> int:
         """Give a sign of life; the number of sessions that are still ours."""
         return await change(db, "UPDATE leases SET heartbeat = ? WHERE owner = ?", now, self._owner.token)

@@ -12,8 +12,8 @@ from quillback.core.audit import AuditRecord
 from quillback.core.event import Grown, PartGrew
 from quillback.core.message import Message, MessageState
 from quillback.core.ports import SessionRecord
-from quillback.store.codec import dumps, encode_audit, encode_growth, encode_message
-from quillback.store.sql import change
+from quillback.store.codec import decode_message, dumps, encode_audit, encode_growth, encode_message
+from quillback.store.sql import change, rows
 
 log = logging.getLogger(__name__)
 
@@ -80,13 +80,17 @@ Entry = Put | Journal | Drop | Save | Audit
 
 
 class Outbox:
-    """`live` maps the messages that stream from here to their sessions."""
+    """`live` maps the messages that stream from here to their sessions.
+
+    `shifts` says by how much the places of a session's new messages are moved, since another process took theirs.
+    """
 
     def __init__(self) -> None:
         self._entries: list[Entry] = []
         self._open: dict[str, Journal] = {}  # by message: the row that its next delta may join
         self._numbers = count()
         self.live: dict[str, str] = {}
+        self.shifts: dict[str, int] = {}
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -149,27 +153,25 @@ class Outbox:
         return ", ".join(f"{n} x {what}" for n, what in counts if n)
 
 
-async def write(db: Connection, batch: Sequence[Entry]) -> list[str]:
+async def write(db: Connection, batch: Sequence[Entry], shifts: dict[str, int]) -> list[str]:
     """Write `batch` inside the caller's transaction; says what of it can never be stored, and why.
 
-    Entries of a session or message that is gone are left out.
+    Entries of a session or message that is gone are left out. A message whose place is taken gets the next one, and
+    those that follow it stay behind it.
     """
     refused = []
     for entry in batch:
         try:
-            await _write(db, entry)
+            await _write(db, entry, shifts)
         except (sqlite3.IntegrityError, sqlite3.DataError, OverflowError) as error:
             refused.append(f"{_name(entry)} ({error})")
     return refused
 
 
-async def _write(db: Connection, entry: Entry) -> None:
+async def _write(db: Connection, entry: Entry, shifts: dict[str, int]) -> None:
     match entry:
-        case Put(message_id, session_id, seq, state, body):
-            if not await change(db, _PUT, message_id, session_id, seq, state, body):
-                log.warning("message %s was left out: its session %s is gone", message_id, session_id)
-            if state is not MessageState.STREAMING:
-                await change(db, "DELETE FROM journal WHERE message_id = ?", message_id)
+        case Put():
+            await _write_message(db, entry, shifts)
         case Journal(n, event):
             await change(db, _JOURNAL, event.message_id, n, entry.body())
         case Drop(message_id):
@@ -178,6 +180,44 @@ async def _write(db: Connection, entry: Entry) -> None:
             await change(db, _SAVE, *columns(record))
         case Audit(session_id, call_id, body):
             await change(db, _AUDIT, session_id, call_id, body)
+
+
+async def _write_message(db: Connection, put: Put, shifts: dict[str, int]) -> None:
+    if put.session_id in shifts:
+        put = await _placed(db, put, shifts)
+    try:
+        found = await _put(db, put)
+    except sqlite3.IntegrityError:
+        if put.seq is None:
+            raise
+        log.warning("place %d of session %s is taken by another process", put.seq, put.session_id)
+        put = await _placed(db, put, shifts)
+        found = await _put(db, put)
+    if not found:
+        log.warning("message %s was left out: its session %s is gone", put.message_id, put.session_id)
+    if put.state is not MessageState.STREAMING:
+        await change(db, "DELETE FROM journal WHERE message_id = ?", put.message_id)
+
+
+async def _put(db: Connection, put: Put) -> int:
+    return await change(db, _PUT, put.message_id, put.session_id, put.seq, put.state, put.body)
+
+
+async def _placed(db: Connection, put: Put, shifts: dict[str, int]) -> Put:
+    """In the place that it has, or else behind all that there are."""
+    if put.seq is None:
+        return put
+    [(own, last)] = await rows(
+        db,
+        "SELECT (SELECT seq FROM messages WHERE id = ?1), (SELECT max(seq) FROM messages WHERE session_id = ?2)",
+        put.message_id,
+        put.session_id,
+    )
+    seq = own
+    if own is None:
+        seq = max(put.seq + shifts.get(put.session_id, 0), (last or 0) + 1)
+        shifts[put.session_id] = seq - put.seq
+    return evolve(put, seq=seq, body=encode_message(evolve(decode_message(put.body), seq=seq)))
 
 
 def columns(record: SessionRecord) -> tuple[str | int | float | bytes, ...]:

@@ -169,6 +169,10 @@ class SqliteStore:
         await self._writer.run(lambda db: self._leases.release(db, session_id))
         self._outbox.forget(session_id)
 
+    async def live_sessions(self) -> set[str]:
+        """The sessions that some live process has open."""
+        return await self._writer.run(lambda db: self._leases.live(db, self._now()))
+
     async def _beat(self) -> None:
         while True:
             await asyncio.sleep(HEARTBEAT)

@@ -108,7 +108,7 @@ class Writer:
             self._flush = None  # what is enqueued from here on needs another one
             self._disarm()
             batch = self._outbox.seal()
-            refused = await write(db, batch)
+            refused = await write(db, batch, self._outbox.shifts)
         self._outbox.confirm(batch)
         self._refused += refused
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from attrs import frozen
 
+from quillback.core.mask import masks_in
 from quillback.core.message import Diff, FileSeen, Location, Shown, Text
 from quillback.core.ports import Access, EditorError, StoreError, ToolError, ToolOutcome
 from quillback.core.undo import Before
@@ -67,6 +68,15 @@ def text_of(target: Target, state: State) -> tuple[str, Encoding]:
     except NotTextError:
         raise ToolError(f"{target.label} is a binary file, not text") from None
     return (text if state.unsaved is None else state.unsaved), encoding
+
+
+def require_no_new_masks(new: str, old: str, name: str) -> None:
+    """Raises ToolError if `new` has a mask that `old` has not: it would take the place of the secret it stands for."""
+    if strange := masks_in(new) - masks_in(old):
+        raise ToolError(
+            f"{name} holds {min(strange)}, which stands for a secret that you are not shown; writing it would destroy "
+            "the secret. Nothing was changed. Change the lines around it with edit_file and leave it as it is"
+        )
 
 
 def prepared(context: ToolContext, change: Change, call_id: str) -> Prepared:

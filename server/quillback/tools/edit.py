@@ -2,11 +2,12 @@
 
 from attrs import frozen
 
+from quillback.core.mask import masks_in
 from quillback.core.message import JsonObject, ToolKind
 from quillback.core.model import Sketch, ToolSpec
 from quillback.core.ports import ToolError
 from quillback.tools.call import Prepared, flag, schema, string
-from quillback.tools.change import Change, known_state, prepared, text_of
+from quillback.tools.change import Change, known_state, prepared, require_no_new_masks, text_of
 from quillback.tools.codec import Encoding, encode
 from quillback.tools.context import ToolContext
 from quillback.tools.files import State
@@ -57,6 +58,7 @@ class EditFile:
         every = flag(arguments, "replace_all")
         if unified(old) == unified(new):
             raise ToolError("old_text and new_text are the same; nothing would change")
+        require_no_new_masks(new, old, "new_text")
         state = await known_state(self.context, target)
         if not state.exists:
             return prepared(self.context, _creation(target, state, old, new), call_id)
@@ -75,6 +77,11 @@ def _edit(target: Target, state: State, old: str, new: str, every: bool) -> Chan
     text, encoding = text_of(target, state)
     seen, passage = view(text), unified(old)
     found = find(seen, passage, overlapping=not every)
+    if not found and masks_in(passage):
+        raise ToolError(
+            f"old_text was not found in {target.label}; nothing was changed. It holds {min(masks_in(passage))}, which "
+            "stands for a secret that you are not shown: give a passage beside it, without it"
+        )
     if not found:
         hint = closest(seen, passage) or "No line is like it; read the file again."
         raise ToolError(f"old_text was not found in {target.label}; nothing was changed. {hint}")

@@ -37,7 +37,7 @@ _PROVIDERS = (
     "ZAI",
 )
 _KEYS = frozenset({"CLAUDE_CODE_OAUTH_TOKEN", *(f"{name}_API_KEY" for name in _PROVIDERS)})
-_SECRET_WORDS = ("KEY", "TOKEN", "SECRET")
+_SECRET_WORDS = ("KEY", "TOKEN", "SECRET", "PASS", "CREDENTIAL")
 _SECRET_LENGTH = 12
 
 
@@ -51,13 +51,20 @@ def held_back(name: str) -> bool:
     return upper.startswith(_PREFIXES) or upper in _KEYS
 
 
+def secret_values(secret: frozenset[str]) -> frozenset[str]:
+    """The values of variables that are kept from commands and are secret by their name."""
+    return frozenset(
+        value
+        for name, value in os.environ.items()
+        if (name in secret or held_back(name))
+        and any(word in name.upper() for word in _SECRET_WORDS)
+        and len(value) >= _SECRET_LENGTH
+    )
+
+
 def command_environment(secret: frozenset[str]) -> dict[str, str]:
     """What a command gets: ours without what is held back, nor a second variable with the value of a held-back key."""
     names = {name for name in os.environ if name in secret or held_back(name)}
-    values = {
-        value
-        for name in names
-        if any(word in name.upper() for word in _SECRET_WORDS) and len(value := os.environ[name]) >= _SECRET_LENGTH
-    }
+    values = secret_values(secret)
     passed = {name: value for name, value in os.environ.items() if name not in names and value not in values}
     return passed | QUIET

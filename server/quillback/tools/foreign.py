@@ -3,13 +3,13 @@
 import base64
 import binascii
 from collections.abc import Iterable
-from pathlib import Path
 
 from attrs import evolve, frozen
 
 from quillback.core.message import Image, ResourceLink, ResultPart, Shown, Text
+from quillback.tools.context import ToolContext
 from quillback.tools.images import dimensions, mime_type
-from quillback.tools.text import RESULT_LIMIT, bounded, clean, one_line
+from quillback.tools.text import RESULT_LIMIT, clean, one_line
 
 EMPTY = "(no output)"
 IMAGES = 10
@@ -27,9 +27,9 @@ Given = Text | Image | ResourceLink
 
 @frozen
 class Foreign:
-    """What is too long for a result is kept in a file of `outputs` named after the tool."""
+    """What is too long for a result is kept in a file named after the tool."""
 
-    outputs: Path
+    context: ToolContext
     name: str
 
     def parts(self, given: Iterable[Given], structured: str) -> tuple[tuple[ResultPart, ...], tuple[Shown, ...]]:
@@ -39,7 +39,7 @@ class Foreign:
             pieces.append(Text(clean(structured)))
         texts = [p.text for p in pieces if isinstance(p, Text)]
         if sum(map(len, texts)) > RESULT_LIMIT or len(pieces) > PARTS:
-            whole = Text(bounded("\n".join(texts), self.outputs, self.name))
+            whole = Text(self.context.bounded("\n".join(texts), self.name))
             pieces = [whole, *[p for p in pieces if not isinstance(p, Text)][:PARTS]]
         shown: tuple[Shown, ...] = tuple(pieces) or (Text(EMPTY),)
         return tuple(_told(p) for p in pieces) or (Text(EMPTY),), shown

@@ -110,7 +110,7 @@ class EditorTool:
 
     def _read(self, answer: FrontendAnswer) -> ToolOutcome:
         structured = "" if answer.structured is None else json.dumps(answer.structured, ensure_ascii=False, indent=1)
-        foreign = Foreign(self._context.outputs, self.spec.name)
+        foreign = Foreign(self._context, self.spec.name)
         content, shown = foreign.parts(answer.content, structured)
         return ToolOutcome(
             content=content,

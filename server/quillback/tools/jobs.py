@@ -64,7 +64,7 @@ class Jobs:
         if len(running) >= LIMIT:
             raise ToolError(f"{LIMIT} jobs are running already ({', '.join(running)}); end one with shell_kill first")
         name = f"job_{self._count + 1}"
-        output = Output(self._context.outputs, name)
+        output = Output(self._context.outputs, name, self._context.mask)
         command = self._commands.start(argv, cwd, environment, output.feed, boxed=boxed)
         self._count += 1
         job = self._jobs[name] = Job(name, line, command, output)

@@ -15,9 +15,9 @@ from quillback.tools.atomic import is_leftover
 from quillback.tools.call import Prepared, said, schema, single, string
 from quillback.tools.context import ToolContext
 from quillback.tools.globs import compiled
-from quillback.tools.paths import Target, label, resolve, shown_name, sketched
+from quillback.tools.paths import Target, label, looked_for, place_of, shown_name, sketched
 from quillback.tools.places import opened_directory, problem
-from quillback.tools.text import bounded, one_line
+from quillback.tools.text import one_line
 from quillback.tools.threads import in_thread
 from quillback.tools.walk import Walk
 
@@ -46,28 +46,22 @@ class Glob:
                 path={"type": "string", "description": "directory; the session's directory by default"},
             ),
             kind=ToolKind.SEARCH,
-            describe=self._describe,
+            describe=lambda arguments: looked_for(self.context, arguments, "Find {}"),
             read_only=True,
         )
-
-    def _describe(self, arguments: JsonObject) -> Sketch:
-        pattern = arguments.get("pattern")
-        name, locations = sketched(self.context.cwd, arguments)
-        quoted = f" {one_line(pattern, 80)}" if isinstance(pattern, str) else ""
-        return Sketch(one_line(f"Find{quoted}" + (f" in {name}" if name else "")), locations)
 
     def touches(self, arguments: JsonObject) -> frozenset[str]:
         return frozenset()
 
     async def prepare(self, call_id: str, arguments: JsonObject) -> Prepared:
-        target = resolve(self.context, string(arguments, "path", "."))
+        target = place_of(self.context, arguments)
         wanted = compiled(string(arguments, "pattern"))
 
         async def run() -> ToolOutcome:
             names, note = await in_thread(lambda stop: _matching(target, wanted, stop))
             paths = [label(self.context.cwd, str(Path(target.path, name))) for name in names]
             text = "\n".join(paths) or "No files match."
-            return said(bounded(text + note, self.context.outputs, f"glob-{call_id}"))
+            return said(self.context.bounded(text + note, f"glob-{call_id}"))
 
         return Prepared(single(run), Access(reads=(target.real,)))
 
@@ -110,11 +104,11 @@ class ListDir:
         return frozenset()
 
     async def prepare(self, call_id: str, arguments: JsonObject) -> Prepared:
-        target = resolve(self.context, string(arguments, "path", "."))
+        target = place_of(self.context, arguments)
 
         async def run() -> ToolOutcome:
             lines = await in_thread(lambda _: _entries(target))
-            return said(bounded("\n".join(lines), self.context.outputs, f"list-{call_id}"))
+            return said(self.context.bounded("\n".join(lines), f"list-{call_id}"))
 
         return Prepared(single(run), Access(reads=(target.real,)))
 

@@ -17,6 +17,7 @@ from attrs import define, frozen
 
 from quillback.core.ports import ToolError
 from quillback.core.secrets import looks_secret
+from quillback.tools.environment import command_environment
 from quillback.tools.globs import compiled
 from quillback.tools.ignore import rules_above
 from quillback.tools.places import cwd_of, problem
@@ -96,7 +97,7 @@ async def ripgrep(program: str, place: Place, query: Query, keep: Keep) -> Found
     command += [] if above.rules else ["--no-ignore-parent"]
     options = ["--ignore-case"] if query.ignore_case else []
     options += ["--fixed-strings"] if query.literal else []
-    search = [*command, *options, f"--regexp={query.pattern}", "--"]
+    search = [*command, *options, "-e", query.pattern, "--"]  # with `--regexp=` a leading `=` gets lost
     if place.name is not None:
         # Given by name it would be opened again, and by then it could be a link.
         with _file(place) as handle:
@@ -174,7 +175,13 @@ async def _running(argv: Sequence[str], place: Place, given: int) -> AsyncIterat
     pipe = asyncio.subprocess.PIPE
     try:
         process = await asyncio.create_subprocess_exec(
-            *argv, cwd=place.cwd, stdin=given, stdout=pipe, stderr=pipe, limit=_LINE_LIMIT
+            *argv,
+            cwd=place.cwd,
+            env=command_environment(frozenset()),
+            stdin=given,
+            stdout=pipe,
+            stderr=pipe,
+            limit=_LINE_LIMIT,
         )
     except OSError as error:
         raise ToolError(f"the search could not be started: {error.strerror}") from None

@@ -4,15 +4,20 @@ import signal
 from contextlib import suppress
 from pathlib import Path
 
+from quillback.core.mask import Mask, Veil
 from quillback.tools.text import Cleaner, Collector
 
 NOTHING = "(no output)"
 
 
 class Output:
-    """Takes bytes as they come. Each `take` gives what came since the last one, cut in the middle when too long."""
+    """Takes bytes as they come. Each `take` gives what came since the last one, cut in the middle when too long.
 
-    def __init__(self, directory: Path, name: str) -> None:
+    Secrets are masked before anything is kept or told.
+    """
+
+    def __init__(self, directory: Path, name: str, mask: Mask) -> None:
+        self._veil = Veil(mask)
         self._directory = directory
         self._name = name
         self._cleaner = Cleaner()
@@ -21,15 +26,15 @@ class Output:
 
     def feed(self, data: bytes) -> None:
         self.received += len(data)
-        self._collector.add(self._cleaner.feed(data))
+        self._collector.add(self._veil.feed(self._cleaner.feed(data)))
 
     def tail(self, limit: int) -> str:
         """The last characters of what came since the last `take`."""
-        return (self._collector.peek(limit) + self._cleaner.pending)[-limit:]
+        return (self._collector.peek(limit) + self._veil.peek(self._cleaner.pending))[-limit:]
 
     def take(self, *, final: bool = False) -> str:
         rest = self._cleaner.feed(b"", final=True) if final else self._cleaner.flush()
-        self._collector.add(rest)
+        self._collector.add(self._veil.feed(rest, final=final))
         self._collector.close()
         text = self._collector.text().rstrip("\n")
         self._collector = Collector(self._directory, self._name)

@@ -7,7 +7,9 @@ from pathlib import Path
 from attrs import frozen
 
 from quillback.core.message import JsonObject, Location
+from quillback.core.model import Sketch
 from quillback.core.ports import ToolError
+from quillback.tools.call import string
 from quillback.tools.context import ToolContext
 from quillback.tools.text import TITLE_LIMIT, one_line
 
@@ -70,6 +72,19 @@ def keys(context: ToolContext, arguments: JsonObject) -> frozenset[str]:
         return frozenset({resolve(context, given).real})
     except ToolError:
         return frozenset()
+
+
+def place_of(context: ToolContext, arguments: JsonObject) -> Target:
+    """Where a search or a listing begins: the call's `path`, or the session's directory. Raises ToolError."""
+    return resolve(context, string(arguments, "path", "."))
+
+
+def looked_for(context: ToolContext, arguments: JsonObject, what: str) -> Sketch:
+    """The announcement of a search; `what` has `{}` for its pattern. Tolerates any input."""
+    pattern = arguments.get("pattern")
+    name, locations = sketched(context.cwd, arguments)
+    said = what.format(one_line(pattern, 80)) if isinstance(pattern, str) else what.partition(" ")[0]
+    return Sketch(one_line(said + (f" in {name}" if name else "")), locations)
 
 
 def lexical_path(cwd: Path, given: str) -> str:

@@ -5,6 +5,8 @@ import codecs
 import hashlib
 import os
 import threading
+from collections.abc import Callable
+from functools import partial
 
 from attrs import frozen
 
@@ -84,14 +86,16 @@ async def _read(
 ) -> ToolOutcome:
     head, size = await in_thread(lambda _: _head(target))
     part: Text | Image
+    fresh = partial(Window, start, limit, BYTES, context.mask)
     if mime := mime_type(head):
         part, digest = await in_thread(lambda stop: _image(target, mime, stop))
     elif size > EDITOR_LIMIT:
-        window, remarks, digest = await in_thread(lambda stop: _scan(target, start, limit, stop))
+        window, remarks, digest = await in_thread(lambda stop: _scan(target, fresh, stop))
         part = Text(_page(target, window, remarks))
     else:
         state = await look(context, target)
-        window, remarks = _whole(target, start, limit, state)
+        window = fresh()
+        remarks = _whole(target, window, state)
         part, digest = Text(_page(target, window, remarks)), state.digest
     context.known[target.real] = digest
     seen = (FileSeen(target.real, digest),)
@@ -106,8 +110,8 @@ def _head(target: Target) -> tuple[bytes, int]:
         return file.read(SNIFFED), os.fstat(file.fileno()).st_size
 
 
-def _whole(target: Target, start: int, limit: int, state: State) -> tuple[Window, list[str]]:
-    """The window of a file in memory, and what a reader should know of the file."""
+def _whole(target: Target, window: Window, state: State) -> list[str]:
+    """Fill the window from a file in memory; what a reader should know of the file comes back."""
     if not state.exists:
         raise ToolError(f"{target.label}: there is no such file")
     try:
@@ -118,15 +122,14 @@ def _whole(target: Target, start: int, limit: int, state: State) -> tuple[Window
     if state.unsaved is not None:
         text = state.unsaved
         remarks.append("this is the editor's unsaved text; commands see the file on disk")
-    window = Window(start, limit, BYTES)
     window.feed(text)
     if line_end(text) == "\r\n":
         remarks.append("lines end with CR LF, kept by edits")
-    return window, remarks
+    return remarks
 
 
-def _scan(target: Target, start: int, limit: int, stop: threading.Event) -> tuple[Window, list[str], str]:
-    """The window of a file of any size, in fixed memory, and the digest of the whole."""
+def _scan(target: Target, fresh: Callable[[], Window], stop: threading.Event) -> tuple[Window, list[str], str]:
+    """The filled window of a file of any size, in fixed memory, and the digest of the whole."""
     with opened(target) as file:
         try:
             encoding = sniff(file.read(SNIFFED))
@@ -134,7 +137,7 @@ def _scan(target: Target, start: int, limit: int, stop: threading.Event) -> tupl
             raise _binary(target, os.fstat(file.fileno()).st_size) from None
         for attempt in (encoding, Encoding("latin-1")):
             file.seek(len(attempt.mark))
-            window, digest = Window(start, limit, BYTES), hashlib.sha256(attempt.mark)
+            window, digest = fresh(), hashlib.sha256(attempt.mark)
             decoder = codecs.getincrementaldecoder(attempt.name)()
             try:
                 for block in blocks(file, stop):

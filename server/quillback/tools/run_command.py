@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Mapping
 from contextlib import ExitStack
 
+from quillback.core.mask import Mask
 from quillback.core.ports import ToolError
 from quillback.core.process import Ran
 from quillback.tools.command import Command, Commands
@@ -24,9 +25,11 @@ _ENDING = 2.0
 class CommandRunner:
     """Implements the RunCommand port. What a command leaves behind ends with it."""
 
-    def __init__(self, secret: frozenset[str] = frozenset()) -> None:
-        """`secret` are the variables that are held back besides those of our own and of model providers."""
+    def __init__(self, secret: frozenset[str] = frozenset(), mask: Mask | None = None) -> None:
+        """`secret` are the variables that are held back besides those of our own and of model providers; `mask` hides
+        what is secret in outputs."""
         self._secret = secret
+        self._mask = mask or Mask()
         self._commands = Commands()
 
     async def __call__(
@@ -50,10 +53,13 @@ class CommandRunner:
             given.close()
         if not in_time:
             await run.wait_gone(_ENDING)
-            return Ran(None, out.text(), err.text(), f"it was ended after {seconds:g} s")
+            return Ran(None, *self._texts(out, err), f"it was ended after {seconds:g} s")
         if run.exit_status is None:
-            return Ran(None, out.text(), err.text(), f"it could not be run: {run.failure}")
-        return Ran(run.exit_status, out.text(), err.text())
+            return Ran(None, *self._texts(out, err), f"it could not be run: {run.failure}")
+        return Ran(run.exit_status, *self._texts(out, err))
+
+    def _texts(self, out: "Ends", err: "Ends") -> tuple[str, str]:
+        return self._mask.hide(out.text()), self._mask.hide(err.text())
 
     async def close(self) -> None:
         """End what still runs; bounded."""

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from quillback.core.ports import ToolError
+from quillback.tools.environment import command_environment
 from quillback.tools.threads import in_thread
 
 PROTECTED = (".git/hooks", ".git/config", ".quillback", ".claude", ".vscode", ".mcp.json")
@@ -66,6 +67,7 @@ class Sandbox:
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 timeout=_PROBE_SECONDS,
+                env=command_environment(frozenset()),
                 start_new_session=True,  # what it leaves behind is then known to be no child of ours
             )
         except subprocess.TimeoutExpired:

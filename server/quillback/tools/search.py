@@ -8,16 +8,16 @@ from pathlib import Path
 from attrs import frozen
 
 from quillback.core.message import JsonObject, ToolKind
-from quillback.core.model import Sketch, ToolSpec
+from quillback.core.model import ToolSpec
 from quillback.core.ports import Access, ToolError, ToolOutcome
 from quillback.tools.call import Prepared, flag, said, schema, single, string
 from quillback.tools.context import ToolContext
 from quillback.tools.files import opened
 from quillback.tools.globs import compiled, tidy
 from quillback.tools.matches import MATCHES, Found, Place, Query, own_search, ripgrep
-from quillback.tools.paths import Target, label, resolve, sketched
+from quillback.tools.paths import Target, label, looked_for, place_of
 from quillback.tools.places import enter, opened_directory, problem
-from quillback.tools.text import bounded, one_line, visible
+from quillback.tools.text import visible
 from quillback.tools.threads import in_thread
 
 WIDTH = 500
@@ -45,21 +45,15 @@ class Grep:
                 literal={"type": "boolean", "description": "the pattern is plain text"},
             ),
             kind=ToolKind.SEARCH,
-            describe=self._describe,
+            describe=lambda arguments: looked_for(self.context, arguments, "Search '{}'"),
             read_only=True,
         )
-
-    def _describe(self, arguments: JsonObject) -> Sketch:
-        pattern = arguments.get("pattern")
-        name, locations = sketched(self.context.cwd, arguments)
-        quoted = f" '{one_line(pattern, 80)}'" if isinstance(pattern, str) else ""
-        return Sketch(one_line(f"Search{quoted}" + (f" in {name}" if name else "")), locations)
 
     def touches(self, arguments: JsonObject) -> frozenset[str]:
         return frozenset()
 
     async def prepare(self, call_id: str, arguments: JsonObject) -> Prepared:
-        target = resolve(self.context, string(arguments, "path", "."))
+        target = place_of(self.context, arguments)
         glob = string(arguments, "glob")
         query = Query(
             pattern=_pattern(string(arguments, "pattern")),
@@ -73,7 +67,7 @@ class Grep:
             found = await _search(self.context, target, query, wanted)
             notes = [f"[{note}]" for note in (found.cut, _left_out(found.secrets)) if note]
             text = "\n".join([*(found.lines or ["No matches."]), *notes])
-            return said(bounded(text, self.context.outputs, f"grep-{call_id}"))
+            return said(self.context.bounded(text, f"grep-{call_id}"))
 
         return Prepared(single(run), Access(reads=(target.real,)))
 
@@ -111,7 +105,9 @@ async def _search(context: ToolContext, target: Target, query: Query, wanted: "r
         if wanted is not None and not wanted.fullmatch(name):
             return None
         shown = visible(text)
-        shown = shown if len(shown) <= WIDTH else shown[:WIDTH] + "…"
+        if "-----BEGIN " not in shown:  # a private key has to be seen whole, with the lines that follow
+            shown = context.mask.hide(shown)
+        shown = shown if len(shown) <= WIDTH else context.mask.hide_growing(shown[:WIDTH]) + "…"
         path = str(Path(target.path, name)) if place.name is None else target.path
         return f"{label(context.cwd, path)}:{number}: {shown}"
 

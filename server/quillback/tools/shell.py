@@ -114,7 +114,7 @@ class Shell:
         return said(f"Started {job.id}. Its output comes with shell_output; shell_kill ends it.")
 
     async def _run(self, call_id: str, line: str, real: str, limit: float, cell: Cell | None) -> Steps:
-        output = Output(self.context.outputs, f"shell-{call_id}")
+        output = Output(self.context.outputs, f"shell-{call_id}", self.context.mask)
         environment = command_environment(self.context.secret_env)
         with standing(self.context.cwd, real) as cwd:
             command = self.commands.start(_argv(line, cell), cwd, environment, output.feed, boxed=cell is not None)

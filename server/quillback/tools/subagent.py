@@ -72,7 +72,7 @@ class Subagent:
         raise ToolError("the subagent ended without an answer")
 
     def _bounded(self, outcome: ToolOutcome, _: Event) -> ToolOutcome:
-        content, answer = Foreign(self.context.outputs, "subagent").parts(outcome.content, "")
+        content, answer = Foreign(self.context, "subagent").parts(outcome.content, "")
         return evolve(outcome, content=content, shown=(*progress_parts(outcome.shown), *answer))
 
 

@@ -9,7 +9,7 @@ from quillback.tools.context import ToolContext
 from quillback.tools.environment import QUIET
 from quillback.tools.output import NOTHING, ending
 from quillback.tools.places import require_cwd
-from quillback.tools.text import bounded, clean
+from quillback.tools.text import clean
 
 _OUTPUT_LIMIT = 1024 * 1024
 
@@ -46,7 +46,7 @@ async def in_terminal(context: ToolContext, call_id: str, line: str, real: str, 
 def _outcome(
     context: ToolContext, call_id: str, output: TerminalOutput, end: TerminalOutput | None, limit: float
 ) -> ToolOutcome:
-    text = bounded(clean(output.text), context.outputs, f"shell-{call_id}").rstrip("\n") or NOTHING
+    text = context.bounded(clean(output.text), f"shell-{call_id}").rstrip("\n") or NOTHING
     cut = "[the editor kept only the end of the output]\n" if output.truncated else ""
     code = None if end is None else end.exit_code if end.exit_code is not None else output.exit_code
     killer = "" if end is None else end.signal or output.signal

@@ -1,5 +1,7 @@
 """The lines of a text that one call shows, taken from it block by block so that its size does not matter."""
 
+from quillback.core.mask import Mask
+
 LINE_LIMIT = 2000
 """Characters of one line that are shown."""
 
@@ -7,12 +9,13 @@ LINE_LIMIT = 2000
 class Window:
     """Takes `limit` lines from line `start` (from 1), up to `budget` bytes, and counts all lines."""
 
-    def __init__(self, start: int, limit: int, budget: int) -> None:
+    def __init__(self, start: int, limit: int, budget: int, mask: Mask) -> None:
         self.start = start
         self.lines: list[str] = []
         self.full = False
         self.ends_open = False
         self._limit = limit
+        self._mask = mask
         self._budget = budget
         self._line = 1
         self._kept = ""
@@ -64,7 +67,7 @@ class Window:
     def _take(self) -> None:
         line = self._kept
         if self._length > LINE_LIMIT:
-            line = f"{line[:LINE_LIMIT]}… [line cut: it has {self._length:,} characters]"
+            line = f"{self._mask.hide_growing(line[:LINE_LIMIT])}… [line cut: it has {self._length:,} characters]"
         line = line.removesuffix("\r")
         self._budget -= len(line.encode(errors="replace")) + 8
         if self._budget < 0 and self.lines:

@@ -6,7 +6,7 @@ from quillback.core.message import JsonObject, ToolKind
 from quillback.core.model import Sketch, ToolSpec
 from quillback.core.ports import ToolError
 from quillback.tools.call import Prepared, schema, string
-from quillback.tools.change import Change, known_state, prepared, text_of
+from quillback.tools.change import Change, known_state, prepared, require_no_new_masks, text_of
 from quillback.tools.codec import Encoding, encode, line_end
 from quillback.tools.context import ToolContext
 from quillback.tools.paths import keys, resolve, sketched
@@ -49,10 +49,12 @@ class WriteFile:
         state = await known_state(self.context, target)
         lines = f"{content.count(chr(10)) + (not content.endswith(chr(10)) and content != '')} lines"
         if not state.exists:
+            require_no_new_masks(content, "", "content")
             data = encode(content, Encoding())
             summary = f"Created {target.label} ({lines})."
             return prepared(self.context, Change(target, state, None, content, data, Encoding(), summary), call_id)
         old, encoding = text_of(target, state)
+        require_no_new_masks(content, old, "content")
         content = _like(old, content, encoding)
         data, encoding, note = _encoded(content, encoding)
         summary = f"Wrote {target.label} ({lines}).{note}"

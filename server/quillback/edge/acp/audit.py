@@ -13,7 +13,7 @@ async def handle(connection: Connection, request: AuditRequest) -> AuditResponse
     try:
         records = await connection.sessions.audits(request.session_id)
     except UnknownSessionError as error:
-        raise unknown_session(error.session_id) from None
+        raise unknown_session(error.session_id, "stored") from None
     except StoreError as error:
         raise RpcError(INTERNAL_ERROR, str(error)) from None
     return AuditResponse(tuple(map(_entry, records)))

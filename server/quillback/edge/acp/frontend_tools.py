@@ -1,7 +1,6 @@
 """_quillback/frontend_tools/set, _quillback/tool/progress, and the declarations in session setup."""
 
 import logging
-from collections.abc import Sequence
 
 from quillback.edge.connection import Connection
 from quillback.edge.frontend import declared_tools
@@ -39,7 +38,7 @@ def declare_in_setup(connection: Connection, session_id: str, meta: JsonObject |
         declare(connection, client_declaration(meta).frontend_tools, session_id)
 
 
-def declare(connection: Connection, raw: Sequence[JsonObject], session_id: str | None = None) -> None:
+def declare(connection: Connection, raw: object, session_id: str | None = None) -> None:
     """A tool that cannot be offered is left out; the log says why."""
     tools, problems = declared_tools(raw)
     for problem in problems:

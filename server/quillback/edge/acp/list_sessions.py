@@ -4,6 +4,7 @@ import base64
 import binascii
 import json
 from datetime import UTC, datetime
+from pathlib import Path
 
 from quillback.core.ports import SessionRecord, StoreError
 from quillback.edge.connection import Connection
@@ -14,6 +15,8 @@ PAGE = 50
 
 
 async def handle(connection: Connection, request: acp.ListSessionsRequest) -> acp.ListSessionsResponse:
+    if request.cwd is not None and not Path(request.cwd).is_absolute():
+        raise RpcError(INVALID_PARAMS, f"cwd: {request.cwd!r} is not an absolute path")
     before = _decoded(request.cursor) if request.cursor is not None else None
     try:
         records = await connection.sessions.listed(cwd=request.cwd, before=before, limit=PAGE + 1)

@@ -19,6 +19,8 @@ from quillback_protocol.extensions import (
 from quillback_protocol.jsonrpc import AUTH_REQUIRED, INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, RpcError
 
 ERROR_LENGTH = 2_000
+TEXT_LENGTH = 65_536
+"""Characters of the last message that the answer repeats; the updates have had all of it."""
 LOGIN_HELPS = {Failure.NO_CREDENTIALS.value, Failure.AUTHENTICATION.value}
 
 
@@ -91,5 +93,6 @@ def _answer(connection: Connection, completed: TurnCompleted) -> acp.PromptRespo
             {"kind": completed.error_kind, "details": one_line(completed.error, ERROR_LENGTH)},
         )
     usage = TurnUsage(completed.input_tokens, completed.output_tokens, completed.cost)
-    result = PromptResult(completed.message_id, completed.text, usage)
+    text = completed.text
+    result = PromptResult(completed.message_id, text[:TEXT_LENGTH], usage, truncated=len(text) > TEXT_LENGTH)
     return acp.PromptResponse(acp.StopReason(completed.stop_reason.value), meta=to_meta(result))
