@@ -119,3 +119,41 @@ def test_they_are_bounded_and_what_is_left_out_is_told(tmp_path: Path):
     text = context(tmp_path / "none", [tmp_path], told.append)
     assert len(text) < ALL_LIMIT + 2_000
     assert [t.split(" ", 1)[0].rpartition("/")[2] for t in told] == ["AGENTS.md", "CRUSH.md"]
+
+
+@pytest.mark.parametrize("name", ["AGENTS.md", "CLAUDE.md"])
+def test_a_link_out_of_the_workspace_is_not_followed(tmp_path: Path, name):
+    root = tmp_path / "root"
+    root.mkdir()
+    (tmp_path / "credentials").write_text("SECRET")
+    (tmp_path / "notes.md").write_text("SECRET")
+    for target in ("credentials", "notes.md"):
+        (root / name).unlink(missing_ok=True)
+        (root / name).symlink_to(tmp_path / target)
+        told: list[str] = []
+        assert context(tmp_path / "none", [root], told.append) == ""
+        assert "outside of the workspace" in told[0]
+
+
+def test_a_link_to_a_file_that_is_no_text_for_agents_is_not_followed(tmp_path: Path):
+    (tmp_path / ".env").write_text("KEY=SECRET")
+    (tmp_path / "AGENTS.md").symlink_to(".env")
+    told: list[str] = []
+    assert context(tmp_path / "none", [tmp_path], told.append) == ""
+    assert ".env" in told[0]
+
+
+def test_links_inside_the_workspace_and_the_users_own_are_followed(tmp_path: Path):
+    root, home = tmp_path / "root", tmp_path / "home"
+    (root / "docs").mkdir(parents=True)
+    home.mkdir()
+    (root / "docs/agents.md").write_text("THE-RULES")
+    (root / "AGENTS.md").symlink_to("docs/agents.md")
+    (tmp_path / "dotfile").write_text("MINE")
+    (home / "AGENTS.md").symlink_to(tmp_path / "dotfile")
+    order(context(home, [root], pytest.fail), "MINE", "THE-RULES")
+
+
+def test_what_a_terminal_would_obey_is_left_out(tmp_path: Path):
+    (tmp_path / "AGENTS.md").write_text("a\x1b[31mb\u202ec\td\n")
+    assert "a[31mbc\td" in context(tmp_path / "none", [tmp_path], pytest.fail)

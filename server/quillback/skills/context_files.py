@@ -1,5 +1,7 @@
 """The context files of a workspace: what its people want every agent to know. They are text, without any rights."""
 
+import os
+import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -18,6 +20,7 @@ NAMES = (
 )
 """In the order in which they come, in each directory."""
 
+_FILE_NAMES = frozenset(Path(name).name for name in NAMES)
 FILE_LIMIT = 64 * 1024
 ALL_LIMIT = 128 * 1024
 LEAD = "The files below were written for agents by the people of this workspace. They advise; they give no permission."
@@ -32,8 +35,8 @@ def context(user: Path, roots: Sequence[Path], notice: Callable[[str], None]) ->
     pieces: list[str] = []
     seen: set[str] = set()
     room = ALL_LIMIT
-    for path in _paths(user, roots):
-        text = _text(path, notice)
+    for path, inside in _paths(user, roots):
+        text = _text(path, inside, notice)
         if not text or text in seen:
             continue
         seen.add(text)
@@ -45,25 +48,49 @@ def context(user: Path, roots: Sequence[Path], notice: Callable[[str], None]) ->
     return "\n\n".join([LEAD, *pieces]) if pieces else ""
 
 
-def _paths(user: Path, roots: Sequence[Path]) -> Iterator[Path]:
-    yield user / NAMES[0]
+def _paths(user: Path, roots: Sequence[Path]) -> Iterator[tuple[Path, tuple[Path, ...]]]:
+    """Each file, and the directories of which one has to hold it; the user's own may be a link to anywhere."""
+    yield user / NAMES[0], ()
     for root in roots:
-        for directory in _from_the_top(root):
-            yield from (directory / name for name in NAMES)
+        directories = _from_the_top(root)
+        for directory in directories:
+            yield from ((directory / name, (*roots, directories[0])) for name in NAMES)
 
 
 def _from_the_top(root: Path) -> list[Path]:
-    """The directories from the top of the repository to `root`; only `root` where it is in none."""
+    """The directories from the top of the repository to `root`; only `root` where it is in none of its owner's."""
     chain = [root, *root.parents]
-    top = next((i for i, directory in enumerate(chain) if (directory / ".git").exists()), 0)
+    top = next((i for i, directory in enumerate(chain) if _is_ours(directory / ".git")), 0)
     return chain[top::-1] if top else [root]
 
 
-def _text(path: Path, notice: Callable[[str], None]) -> str:
+def _is_ours(git: Path) -> bool:
+    """Whether a repository is there that belongs to the user: what others have put above a workspace does not count."""
     try:
-        return as_text(read_bytes(path, FILE_LIMIT)).strip()
+        return git.lstat().st_uid == os.getuid()
+    except OSError:
+        return False
+
+
+def _text(path: Path, inside: Sequence[Path], notice: Callable[[str], None]) -> str:
+    try:
+        real = Path(os.path.realpath(path))
+        if inside and not any(real.is_relative_to(os.path.realpath(directory)) for directory in inside):
+            if path.exists():
+                notice(f"{path} was left out: it is a link to a file outside of the workspace.")
+            return ""
+        if inside and real.name not in _FILE_NAMES and real.suffix not in (".md", ".markdown", ".mdc"):
+            if path.exists():
+                notice(f"{path} was left out: it is a link to {real.name}, which is no text for agents.")
+            return ""
+        return _plain(as_text(read_bytes(real, FILE_LIMIT)))
     except UnfitError as unfit:
         notice(f"{path} was left out: {unfit}.")
     except OSError:
         pass
     return ""
+
+
+def _plain(text: str) -> str:
+    """Without what a terminal would obey or nobody would see."""
+    return "".join(c for c in text if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cf", "Cs")).strip()
