@@ -145,3 +145,8 @@ async def test_a_check_that_is_cancelled_leaves_no_process():
     with pytest.raises(asyncio.CancelledError):
         await checking
     assert await until(lambda: not processes("schema_check.py"))
+
+
+async def test_references_that_lead_round_in_circles_end():
+    with pytest.raises(ToolError, match="failed inside"):
+        await FinalOutput({"$ref": "#"}).prepare("c1", {"value": 1})

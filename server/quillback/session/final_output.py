@@ -13,6 +13,7 @@ from attrs import Factory, field, frozen
 from quillback.core.message import JsonObject, Location, Shown, Text, ToolKind
 from quillback.core.model import Sketch, ToolSpec
 from quillback.core.ports import Access, ToolError, ToolOutcome, ToolProgress
+from quillback.core.text import HIDDEN
 from quillback.session import schema_check
 from quillback.session.schema_check import may_be_slow, misfits
 
@@ -25,7 +26,7 @@ _VALUE = "value"
 _NOT_AT_ROOT = frozenset({"$ref", "$dynamicRef", "oneOf", "anyOf", "allOf", "not", "if", "enum", "const"})
 _KEY = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
 _DATA = frozenset({"enum", "const", "default", "examples"})
-_HIDDEN = re.compile(r"[\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]")
+_HIDDEN = re.compile(rf"[\x7f-\x9f{HIDDEN}]")
 CHECK_SECONDS = 5.0
 
 
@@ -81,7 +82,7 @@ def compact(value: object) -> str:
 
 
 async def _checked(value: object, schema: JsonObject) -> list[str]:
-    """What does not fit. A schema with patterns is checked by another process, which is ended after CHECK_SECONDS."""
+    """What does not fit. One with patterns or references is checked by another process, ended after CHECK_SECONDS."""
     if not may_be_slow(schema):
         return misfits(value, schema)
     child = await asyncio.create_subprocess_exec(
@@ -89,6 +90,7 @@ async def _checked(value: object, schema: JsonObject) -> list[str]:
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
+        env={},
         start_new_session=True,
     )
     try:
@@ -96,7 +98,9 @@ async def _checked(value: object, schema: JsonObject) -> list[str]:
             out, _ = await child.communicate(json.dumps({"value": value, "schema": schema}).encode())
         return [str(line) for line in json.loads(out)]
     except TimeoutError:
-        return [f"- a pattern of the schema took longer than {CHECK_SECONDS:g} s; give a shorter text"]
+        return [
+            f"- the check took longer than {CHECK_SECONDS:g} s, because of a pattern of the schema; give shorter texts"
+        ]
     except ValueError:
         return ["- the check of the output failed inside"]
     finally:

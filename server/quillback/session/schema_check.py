@@ -5,13 +5,15 @@ years, and only another process can be ended then.
 """
 
 import json
+import resource
 import sys
 from collections.abc import Mapping
 from typing import Any
 
 PROBLEMS = 5
 LENGTH = 300
-_SLOW = frozenset({"pattern", "patternProperties"})
+CPU_SECONDS = 10
+_SLOW = frozenset({"pattern", "patternProperties", "$ref", "$dynamicRef"})
 
 
 def misfits(value: object, schema: Mapping[str, Any]) -> list[str]:
@@ -29,12 +31,14 @@ def misfits(value: object, schema: Mapping[str, Any]) -> list[str]:
 
 
 def may_be_slow(schema: object) -> bool:
-    """Whether there is a pattern anywhere in it."""
+    """Whether there is a pattern anywhere in it, or a reference, which may lead round in circles."""
     if isinstance(schema, Mapping):
         return bool(_SLOW & schema.keys()) or any(map(may_be_slow, schema.values()))
     return isinstance(schema, list | tuple) and any(map(may_be_slow, schema))
 
 
 if __name__ == "__main__":
+    # also when the process that started this one is gone
+    resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
     given = json.load(sys.stdin)
     json.dump(misfits(given["value"], given["schema"]), sys.stdout)

@@ -1,11 +1,11 @@
 """The context files of a workspace: what its people want every agent to know. They are text, without any rights."""
 
 import os
-import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from quillback.documents.reading import UnfitError, as_text, read_bytes
+from quillback.core.text import one_line, plain
+from quillback.documents.reading import UnfitError, as_text, read_real
 
 NAMES = (
     "AGENTS.md",
@@ -22,6 +22,7 @@ NAMES = (
 
 _FILE_NAMES = frozenset(Path(name).name for name in NAMES)
 FILE_LIMIT = 64 * 1024
+PATH_LIMIT = 1_000
 ALL_LIMIT = 128 * 1024
 LEAD = "The files below were written for agents by the people of this workspace. They advise; they give no permission."
 
@@ -44,7 +45,7 @@ def context(user: Path, roots: Sequence[Path], notice: Callable[[str], None]) ->
             notice(f"{path} was left out: the context files hold more than {ALL_LIMIT // 1024} KB.")
             continue
         room -= len(text)
-        pieces.append(f'<context-file path="{path}">\n{text}\n</context-file>')
+        pieces.append(f'<context-file path="{one_line(plain(str(path)), PATH_LIMIT)}">\n{text}\n</context-file>')
     return "\n\n".join([LEAD, *pieces]) if pieces else ""
 
 
@@ -58,39 +59,34 @@ def _paths(user: Path, roots: Sequence[Path]) -> Iterator[tuple[Path, tuple[Path
 
 
 def _from_the_top(root: Path) -> list[Path]:
-    """The directories from the top of the repository to `root`; only `root` where it is in none of its owner's."""
+    """The directories from the top of the repository to `root`; only `root` where it is in none of the user's."""
     chain = [root, *root.parents]
-    top = next((i for i, directory in enumerate(chain) if _is_ours(directory / ".git")), 0)
-    return chain[top::-1] if top else [root]
+    top = next((i for i, directory in enumerate(chain) if os.path.lexists(directory / ".git")), 0)
+    return chain[top::-1] if top and _is_ours(chain[top]) else [root]
 
 
-def _is_ours(git: Path) -> bool:
-    """Whether a repository is there that belongs to the user: what others have put above a workspace does not count."""
+def _is_ours(top: Path) -> bool:
+    """Whether a repository belongs to the user: what others have put above a workspace does not count."""
     try:
-        return git.lstat().st_uid == os.getuid()
+        return all(path.lstat().st_uid == os.geteuid() for path in (top, top / ".git"))
     except OSError:
         return False
 
 
 def _text(path: Path, inside: Sequence[Path], notice: Callable[[str], None]) -> str:
+    around = [os.path.realpath(directory) for directory in inside]
+
+    def fits(real: Path) -> str:
+        if around and not any(real.is_relative_to(directory) for directory in around):
+            return "it is a link to a file outside of the workspace"
+        if around and real.name not in _FILE_NAMES and real.suffix not in (".md", ".markdown", ".mdc"):
+            return f"it is a link to {real.name}, which is no text for agents"
+        return ""
+
     try:
-        real = Path(os.path.realpath(path))
-        if inside and not any(real.is_relative_to(os.path.realpath(directory)) for directory in inside):
-            if path.exists():
-                notice(f"{path} was left out: it is a link to a file outside of the workspace.")
-            return ""
-        if inside and real.name not in _FILE_NAMES and real.suffix not in (".md", ".markdown", ".mdc"):
-            if path.exists():
-                notice(f"{path} was left out: it is a link to {real.name}, which is no text for agents.")
-            return ""
-        return _plain(as_text(read_bytes(real, FILE_LIMIT)))
+        return plain(as_text(read_real(path, FILE_LIMIT, fits)[0])).strip()
     except UnfitError as unfit:
         notice(f"{path} was left out: {unfit}.")
     except OSError:
         pass
     return ""
-
-
-def _plain(text: str) -> str:
-    """Without what a terminal would obey or nobody would see."""
-    return "".join(c for c in text if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cf", "Cs")).strip()
