@@ -59,7 +59,7 @@ def positive(high: int, unit: str) -> Parser:
 
 def ratio(value: object) -> object:
     """A share; from 1 on, and at 0, it means never."""
-    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 100:
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1:
         return float(value)
     raise Refused("a share of the context window such as 0.8; 0 or 1 for never")
 

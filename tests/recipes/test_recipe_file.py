@@ -142,6 +142,8 @@ def test_the_least_recipe():
         ("prompt: x\noutput: {$ref: 'https://example.com/s'}", "output: $ref: 'https://example.com/s' leads nowhere"),
         ("prompt: x\noutput: {$ref: '#/$defs/a'}", "leads nowhere; it must begin with #"),
         ("prompt: x\noutput: {$id: 'https://example.com/s'}", "output: $id would give the references another root"),
+        ("prompt: x\noutput: {pattern: '('}", "pattern: '(' is not a 'regex'"),
+        ("prompt: x\noutput: {patternProperties: {'[': {}}}", "patternProperties: '[' is not a 'regex'"),
         (f"prompt: x\noutput: {{description: {'a' * 64_001}}}", "the schema has more than 64,000 characters"),
         ("prompt: x\noutput: {type: object}\nmode: chat", "r.yaml:3: mode: in chat mode no tool runs"),
         ("- a", "r.yaml:1: a recipe is a table of keys"),

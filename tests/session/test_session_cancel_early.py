@@ -37,19 +37,19 @@ async def check_not_run(k: Kit, running) -> None:
     assert completed(await drain(k.session.submit([Text("and now?")]))).text == "I am here"
 
 
-async def test_while_it_waits_for_an_undo(tmp_path):
+async def test_while_it_waits_for_an_undo(tmp_path, monkeypatch):
     async with kit(tmp_path, reply(say("I am here"))) as k:
         begun, go_on = asyncio.Event(), asyncio.Event()
-        flush = k.store.flush
+        latest = k.store.originals.latest
 
-        async def slow() -> None:
+        async def slow(session_id: str):
             begun.set()
             await go_on.wait()
-            await flush()
+            return await latest(session_id)
 
-        k.store.flush = slow
+        monkeypatch.setattr(type(k.store.originals), "latest", lambda _, session_id: slow(session_id))
         undo = asyncio.create_task(k.session.undo())
-        await begun.wait()
+        await asyncio.wait_for(begun.wait(), 5)
         running = collect(k.session.submit([Text("hi")]))
         await until(lambda: k.session._running is not None)
         with pytest.raises(UndoBusyError):

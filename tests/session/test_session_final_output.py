@@ -1,5 +1,6 @@
 """The final_output tool: which form the model is offered, what it takes, and the text that comes of it."""
 
+import asyncio
 import json
 
 import pytest
@@ -10,7 +11,9 @@ from quillback.core.validate import check
 from quillback.core.verdict import Allow
 from quillback.inspectors.permission import PermissionInspector
 from quillback.session.final_output import FinalOutput, compact
+from support.agent import processes
 from support.inspecting import inspection
+from support.processes import until
 
 pytestmark = pytest.mark.anyio
 
@@ -107,3 +110,43 @@ def test_the_text_is_one_line_that_means_the_same_and_steers_nothing():
     assert json.loads(text) == value
     assert text == '{"a":"x\\n\\u001b[2J\\u009b\\u2028\\u202e\\ufeff","b":"Zoë 👩‍💻"}'
     assert len(text.splitlines()) == 1
+
+
+async def test_a_pattern_that_takes_for_ever_holds_nothing_up(monkeypatch):
+    monkeypatch.setattr("quillback.session.final_output.CHECK_SECONDS", 0.3)
+    pattern = {"type": "object", "properties": {"a": {"type": "string", "pattern": "^(a+)+$"}}, "required": ["a"]}
+    ticks = 0
+
+    async def tick() -> None:
+        nonlocal ticks
+        while True:
+            await asyncio.sleep(0.01)
+            ticks += 1
+
+    ticking = asyncio.create_task(tick())
+    with pytest.raises(ToolError, match="longer than"):
+        await FinalOutput(pattern).prepare("c1", {"a": "a" * 40 + "b"})
+    ticking.cancel()
+    assert ticks > 5
+
+
+async def test_a_pattern_is_checked():
+    pattern = {"type": "object", "properties": {"a": {"type": "string", "pattern": "^v[0-9]+$"}}}
+    await FinalOutput(pattern).prepare("c1", {"a": "v12"})
+    with pytest.raises(ToolError, match="does not match"):
+        await FinalOutput(pattern).prepare("c1", {"a": "twelve"})
+
+
+async def test_a_check_that_is_cancelled_leaves_no_process():
+    pattern = {"type": "object", "properties": {"a": {"type": "string", "pattern": "^(a+)+$"}}}
+    checking = asyncio.create_task(FinalOutput(pattern).prepare("c1", {"a": "a" * 40 + "b"}))
+    assert await until(lambda: processes("schema_check.py"))
+    checking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await checking
+    assert await until(lambda: not processes("schema_check.py"))
+
+
+async def test_references_that_lead_round_in_circles_end():
+    with pytest.raises(ToolError, match="failed inside"):
+        await FinalOutput({"$ref": "#"}).prepare("c1", {"value": 1})

@@ -194,5 +194,10 @@ def test_the_title_in_an_answer(answer, title):
     assert title_of(answer) == title
 
 
+def test_a_title_turns_nothing_round():
+    assert title_of("\u202eMend\u2066 the\u200b parser\U000e0041\x1b\n") == "Mend the parser"
+    assert title_of("Zoë 👩‍💻") == "Zoë 👩‍💻"
+
+
 def test_a_title_is_short():
     assert len(title_of("word " * 100)) <= LENGTH

@@ -1,5 +1,6 @@
 """Skills and context files: found, in a fixed order, bounded, and told when one cannot be used."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -119,3 +120,95 @@ def test_they_are_bounded_and_what_is_left_out_is_told(tmp_path: Path):
     text = context(tmp_path / "none", [tmp_path], told.append)
     assert len(text) < ALL_LIMIT + 2_000
     assert [t.split(" ", 1)[0].rpartition("/")[2] for t in told] == ["AGENTS.md", "CRUSH.md"]
+
+
+@pytest.mark.parametrize("name", ["AGENTS.md", "CLAUDE.md"])
+def test_a_link_out_of_the_workspace_is_not_followed(tmp_path: Path, name):
+    root = tmp_path / "root"
+    root.mkdir()
+    (tmp_path / "credentials").write_text("SECRET")
+    (tmp_path / "notes.md").write_text("SECRET")
+    for target in ("credentials", "notes.md"):
+        (root / name).unlink(missing_ok=True)
+        (root / name).symlink_to(tmp_path / target)
+        told: list[str] = []
+        assert context(tmp_path / "none", [root], told.append) == ""
+        assert "outside of the workspace" in told[0]
+
+
+def test_a_link_to_a_file_that_is_no_text_for_agents_is_not_followed(tmp_path: Path):
+    (tmp_path / ".env").write_text("KEY=SECRET")
+    (tmp_path / "AGENTS.md").symlink_to(".env")
+    told: list[str] = []
+    assert context(tmp_path / "none", [tmp_path], told.append) == ""
+    assert ".env" in told[0]
+
+
+def test_links_inside_the_workspace_and_the_users_own_are_followed(tmp_path: Path):
+    root, home = tmp_path / "root", tmp_path / "home"
+    (root / "docs").mkdir(parents=True)
+    home.mkdir()
+    (root / "docs/agents.md").write_text("THE-RULES")
+    (root / "AGENTS.md").symlink_to("docs/agents.md")
+    (tmp_path / "dotfile").write_text("MINE")
+    (home / "AGENTS.md").symlink_to(tmp_path / "dotfile")
+    order(context(home, [root], pytest.fail), "MINE", "THE-RULES")
+
+
+def test_a_directory_that_is_a_link_leads_nowhere_else(tmp_path: Path):
+    root = tmp_path / "root"
+    root.mkdir()
+    (tmp_path / "secrets").mkdir()
+    (tmp_path / "secrets/copilot-instructions.md").write_text("SECRET")
+    (root / ".github").symlink_to(tmp_path / "secrets")
+    told: list[str] = []
+    assert context(tmp_path / "none", [root], told.append) == ""
+    assert "outside of the workspace" in told[0]
+
+
+def test_a_link_that_is_turned_while_it_is_read_leads_nowhere_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / "real.md").write_text("FINE")
+    (tmp_path / "AGENTS.md").write_text("SECRET")
+    link = root / "AGENTS.md"
+    link.symlink_to(tmp_path / "AGENTS.md")
+    opened = os.open
+
+    def turning(path, *rest):
+        handle = opened(path, *rest)
+        if path == link:
+            link.unlink()
+            link.symlink_to("real.md")
+        return handle
+
+    monkeypatch.setattr("os.open", turning)
+    told: list[str] = []
+    assert context(tmp_path / "none", [root], told.append) == ""
+    assert "outside of the workspace" in told[0]
+
+
+def test_a_repository_of_somebody_else_above_does_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    root = tmp_path / "repo" / "below"
+    root.mkdir(parents=True)
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "repo/.git").mkdir()
+    (tmp_path / "repo/AGENTS.md").write_text("ABOVE")
+    (root / "AGENTS.md").write_text("HERE")
+    assert "ABOVE" in context(tmp_path / "none", [root], pytest.fail)
+    owner = os.geteuid()
+    monkeypatch.setattr("os.geteuid", lambda: owner + 1)
+    text = context(tmp_path / "none", [root], pytest.fail)
+    assert "HERE" in text
+    assert "ABOVE" not in text
+
+
+def test_a_skill_has_nothing_that_a_terminal_would_obey(tmp_path: Path):
+    skill(tmp_path, "odd", "---\ndescription: a\u202eb\n---\nx\x1b[2Jy\u2066z")
+    (found,) = user_skills(tmp_path, print)
+    assert (found.description, found.body) == ("ab", "x[2Jyz")
+
+
+def test_what_a_terminal_would_obey_is_left_out(tmp_path: Path):
+    (tmp_path / "AGENTS.md").write_text("a\x1b[31mb\u202ec\td\n")
+    assert "a[31mbc\td" in context(tmp_path / "none", [tmp_path], pytest.fail)

@@ -218,3 +218,26 @@ async def test_where_orphans_cannot_be_adopted_the_group_ends(mark: str):
         output, rest = warden.stdout.read(), warden.stderr.read()
     assert (output, rest) == (b"started\n", b"")
     assert not running(mark)
+
+
+GOES_ON = {
+    "left behind": "({wait}; touch went-on) >/dev/null 2>&1 & echo started",
+    "left behind, deeper": "((({wait}); touch went-on); touch went-on) >/dev/null 2>&1 & echo started",
+    "in another session": "setsid sh -c '{wait}; touch went-on' >/dev/null 2>&1 & echo started",
+    "cancelled": "({wait}; touch went-on) & wait; touch went-on",
+    "cancelled in the foreground": "{wait}; touch went-on",
+}
+
+
+@pytest.mark.parametrize("line", GOES_ON.values(), ids=GOES_ON)
+async def test_what_is_ended_does_not_go_on_to_its_next_command(room: Room, mark: str, line: str):
+    command = line.replace("{wait}", f"sleep {mark}")
+    if "started" in line:
+        assert await room.text("shell", command=command) == "started"
+        await room.toolbox.close()
+    else:
+        outcome = await room.call("shell", command=command, timeout=0.5)
+        assert outcome.is_error
+        await room.toolbox.close()
+    assert await until(lambda: not running(mark))
+    assert not list(room.home.rglob("went-on"))

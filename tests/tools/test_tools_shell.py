@@ -91,6 +91,17 @@ async def test_keys_of_providers_are_held_back(room: Room, monkeypatch: pytest.M
     assert secret not in output
 
 
+async def test_a_variable_with_a_key_of_a_provider_in_it_is_held_back(room: Room, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "k+y/9876")
+    monkeypatch.setenv("GROQ_API_KEY", "bin")
+    monkeypatch.setenv("FOO_URL", "https://u:k+y/9876@host")
+    monkeypatch.setenv("BAR_URL", "https://u:k%2By%2F9876@host")
+    monkeypatch.setenv("QUILLBACK_KEY", os.environ["PATH"])
+    environment = await out(room, "env")
+    assert "9876" not in environment
+    assert "PATH=" in environment
+
+
 async def test_the_environment_of_what_watches_over_it_has_no_keys(room: Room, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-SECRET-0123456789")
     assert "SECRET" not in await out(room, "tr '\\0' '\\n' < /proc/$PPID/environ")

@@ -92,7 +92,7 @@ async def one_turn(settings: Settings, start: Start, prompt: str, fixed: Fixed |
     await _last_words(view)
     if outcome.completed.error:
         complain(outcome.completed.error)
-    elif outcome.completed.checks_passed is False:
+    elif outcome.completed.checks_passed is False and outcome.exit_code != CANCELLED:
         complain("the recipe's work is not done: its checks do not pass, or the final output is missing")
     elif outcome.unasked:
         what = "1 call" if outcome.unasked == 1 else f"{outcome.unasked} calls"

@@ -22,6 +22,8 @@ from quillback.models import SCRIPTED
 from quillback.session.registry import BadDirectoryError, Sessions
 from quillback.session.session import Session
 
+END_HOOK_SECONDS = 30.0
+"""How long the hooks of the end may take: nobody is about to end the process."""
 ASKING = "ask_user"
 
 
@@ -89,7 +91,7 @@ async def run_turn(
             await sessions.delete(session.record.id)
         return Outcome(completed, editor.unasked, question)
     finally:
-        await sessions.close_all()
+        await sessions.close_all(END_HOOK_SECONDS)
 
 
 async def _session(app: App, start: Start, sessions: Sessions) -> Session:

@@ -74,7 +74,7 @@ NOT_COVERED = "What shell commands and other servers changed is not part of this
 
 def undone(report: UndoReport) -> str:
     if not report.prompt:
-        return "There is nothing to undo: no turn of this session has changed a file."
+        return "There is nothing to undo: no turn of this session that changed files is left."
     lines = [
         *(f"- restored {code(path)}" for path in report.restored),
         *(f"- removed {code(path)}, which the turn had made" for path in report.removed),

@@ -36,7 +36,7 @@ TASK_LIMIT = 16_000
 PROMPT_LIMIT = 20_000
 RESULT_LIMIT = 4_000
 FILES_LIMIT = 50
-DONE = "The conversation had become long: the model goes on from a summary of it. Nothing of it is lost here."
+DONE = "The model goes on from a summary of the conversation. Nothing of it is lost here."
 CUT = "Your last prompt is long; its middle had to be left out of what the model goes on with."
 LEFT_OUT = "(left out)"
 

@@ -8,7 +8,16 @@ from quillback.core.attempt import Attempt
 from quillback.core.calls import Calls
 from quillback.core.compaction import can_shrink, context_size, replace
 from quillback.core.continuation import Ask, End, GoOn, Progress, Situation, what_next
-from quillback.core.event import CompactionChanged, Continued, Event, Noticed, StopReason, TurnCompleted, UsageChanged
+from quillback.core.event import (
+    CompactionChanged,
+    Continued,
+    Event,
+    MessageAdded,
+    Noticed,
+    StopReason,
+    TurnCompleted,
+    UsageChanged,
+)
 from quillback.core.facts import last_plan
 from quillback.core.message import Message, Severity, Text, ToolUse, Usage
 from quillback.core.model import Failure, ToolSpec
@@ -159,6 +168,8 @@ class TurnBase:
             self._context.off = True
             out.append(Noticed(self._setup.new_id("msg"), STILL_FULL, Severity.WARNING))
         if by_hand:
+            told = next(e.message for e in out if isinstance(e, MessageAdded))
+            self._last = next(p for p in told.parts if isinstance(p, Text))
             return out + self._stop(Signal.COMPACTION_ENDED_TURN, StopReason.END_TURN, say="")
         self._go(Signal.COMPACTED)
         return out

@@ -1,6 +1,7 @@
 """The security inspector: what a call would run and touch, judged by what it is and not by how it is written."""
 
 import os
+import re
 from collections.abc import Iterator
 from enum import Enum
 from pathlib import Path, PurePath
@@ -19,6 +20,7 @@ from quillback.inspectors.shell_syntax import parse
 from quillback.inspectors.tool_lines import LINES_LIMIT, named_paths, shell_lines
 
 _REASONS = 4
+_PIECES = re.compile(r"&&|\|\||;|\n")
 _SHOWN = 80
 
 
@@ -102,7 +104,15 @@ def judge(line: str, cwd: str, places: Places) -> list[Concern]:
             concerns += _paths(scene, command)
     better = any(c.reason.endswith(OURS) and not c.reason.endswith(NAMES_OURS) for c in concerns)
     concerns = [c for c in concerns if not (better and c.reason.endswith(NAMES_OURS))]
-    return [*concerns, *(Concern(Weight.OPEN, reason) for reason in script.unresolved)]
+    unclear = [Concern(Weight.OPEN, reason) for reason in script.unresolved]
+    return [*concerns, *unclear, *(_of_pieces(line, cwd, places) if unclear and not script.commands else ())]
+
+
+def _of_pieces(line: str, cwd: str, places: Places) -> Iterator[Concern]:
+    """What would be fatal in the pieces of a line that cannot be understood as a whole: it is asked about anyway."""
+    for piece in _PIECES.split(line)[:LINES_LIMIT]:
+        if piece.strip() and piece != line:
+            yield from (c for c in judge(piece, cwd, places) if c.weight is Weight.FATAL)
 
 
 def _paths(scene: Scene, command: Command) -> Iterator[Concern]:

@@ -2,13 +2,17 @@
 conditions, no filters, no loops."""
 
 import re
-import shlex
 from collections.abc import Collection, Iterator, Mapping
+
+from quillback.recipes.standing import why_not
 
 NAME = r"[A-Za-z_][A-Za-z0-9_-]*"
 _FOUND = re.compile(r"(?P<kept>\\\{\{)|\{\{(?:[ \t]*(?P<key>" + NAME + r")[ \t]*\}\})?")
 _SHOWN = 40
 _UNFIT = ("`", "<<", "$'")
+_PLAIN = re.compile(r"[\w@%+=:,./-]+", re.ASCII)
+_BEFORE = frozenset({"", " ", "\t", "\n", "="})
+_BEHIND = frozenset({"", " ", "\t", "\n", ";", "&", "|", ")"})
 
 
 def wrong(text: str, keys: Collection[str]) -> Iterator[str]:
@@ -33,13 +37,26 @@ def fill(text: str, values: Mapping[str, str]) -> str:
 
 
 def fill_command(command: str, values: Mapping[str, str]) -> str:
-    """The same for a command line: each value is one word of it, or part of one, whatever it holds."""
-    return fill(command, {key: shlex.quote(value) for key, value in values.items()})
+    """The same for a command line: each value is one word of it, or part of one, whatever it holds.
+
+    A value that needs no quotes gets none only where nothing else touches it: `$A{{ b }}` and `{{ n }}>file` would read
+    it as their own.
+    """
+
+    def word(found: re.Match[str]) -> str:
+        if found["kept"]:
+            return "{{"
+        value = values[found["key"]]
+        alone = command[: found.start()][-1:] in _BEFORE and command[found.end() :][:1] in _BEHIND
+        return value if alone and _PLAIN.fullmatch(value) else "'" + value.replace("'", "'\"'\"'") + "'"
+
+    return _FOUND.sub(word, command)
 
 
 def wrong_in_command(command: str) -> str:
     """Why a value could become more than a word where it stands; empty for nothing."""
-    if not any(found["key"] for found in _FOUND.finditer(command)):
+    marks = sum(bool(found["key"]) for found in _FOUND.finditer(command))
+    if not marks:
         return ""
     if unfit := next((sign for sign in _UNFIT if sign in command), ""):
         return f"a command with placeholders cannot have {unfit} in it; move that part into a script"
@@ -48,7 +65,10 @@ def wrong_in_command(command: str) -> str:
         return "a placeholder cannot stand in a comment; leave the comment out"
     if around:
         return "a placeholder cannot stand between quotes; leave them out, the value is quoted for you"
-    return ""
+    mark = "QUILLBACK"
+    while mark in command:
+        mark += "K"
+    return why_not(_FOUND.sub(lambda found: "{{" if found["kept"] else f"'{mark}'", command), f"'{mark}'", marks)
 
 
 def allowed(keys: Collection[str]) -> str:

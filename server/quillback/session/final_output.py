@@ -1,8 +1,11 @@
 """final_output: the tool by which a turn brings the JSON that its recipe asks for."""
 
+import asyncio
 import json
 import re
+import sys
 from collections.abc import AsyncIterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 from attrs import Factory, field, frozen
@@ -10,6 +13,9 @@ from attrs import Factory, field, frozen
 from quillback.core.message import JsonObject, Location, Shown, Text, ToolKind
 from quillback.core.model import Sketch, ToolSpec
 from quillback.core.ports import Access, ToolError, ToolOutcome, ToolProgress
+from quillback.core.text import HIDDEN
+from quillback.session import schema_check
+from quillback.session.schema_check import may_be_slow, misfits
 
 NAME = "final_output"
 RECORDED = "recorded"
@@ -20,9 +26,8 @@ _VALUE = "value"
 _NOT_AT_ROOT = frozenset({"$ref", "$dynamicRef", "oneOf", "anyOf", "allOf", "not", "if", "enum", "const"})
 _KEY = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
 _DATA = frozenset({"enum", "const", "default", "examples"})
-_HIDDEN = re.compile(r"[\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]")
-_PROBLEMS = 5
-_LENGTH = 300
+_HIDDEN = re.compile(rf"[\x7f-\x9f{HIDDEN}]")
+CHECK_SECONDS = 5.0
 
 
 @frozen
@@ -52,7 +57,7 @@ class FinalOutput:
         if self.wrapped and _VALUE not in arguments:
             raise ToolError(f"missing required parameter: {_VALUE}")
         output = arguments[_VALUE] if self.wrapped else dict(arguments)
-        if problems := _misfits(output, self.schema):
+        if problems := await _checked(output, self.schema):
             raise ToolError("the output does not fit its schema:\n" + "\n".join(problems))
         return _Prepared(compact(output))
 
@@ -76,17 +81,33 @@ def compact(value: object) -> str:
     return _HIDDEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
-def _misfits(value: object, schema: JsonObject) -> list[str]:
-    from jsonschema.validators import Draft202012Validator  # type: ignore[import-untyped]  # ships no types
-
-    found: list[str] = []
-    for error in Draft202012Validator(schema).iter_errors(value):
-        where = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in error.absolute_path).removeprefix(".")
-        text = error.message if len(error.message) <= _LENGTH else f"{error.message[:_LENGTH]}…"
-        found.append(f"- {where or 'the output'}: {text}")
-        if len(found) == _PROBLEMS:
-            break
-    return found
+async def _checked(value: object, schema: JsonObject) -> list[str]:
+    """What does not fit. One with patterns or references is checked by another process, ended after CHECK_SECONDS."""
+    if not may_be_slow(schema):
+        return misfits(value, schema)
+    child = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-I", schema_check.__file__),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+        env={},
+        start_new_session=True,
+    )
+    try:
+        async with asyncio.timeout(CHECK_SECONDS):
+            out, _ = await child.communicate(json.dumps({"value": value, "schema": schema}).encode())
+        return [str(line) for line in json.loads(out)]
+    except TimeoutError:
+        return [
+            f"- the check took longer than {CHECK_SECONDS:g} s, because of a pattern of the schema; give shorter texts"
+        ]
+    except ValueError:
+        return ["- the check of the output failed inside"]
+    finally:
+        if child.returncode is None:
+            with suppress(ProcessLookupError):
+                child.kill()
+            await child.wait()
 
 
 # ---------------------------------------------------------------- the schema as the model gets it

@@ -18,7 +18,7 @@ from quillback.core.stream import since_summary
 from quillback.session.fork import fork_stored
 from quillback.session.history import recovered
 from quillback.session.services import Services
-from quillback.session.session import ClosedError, Session
+from quillback.session.session import HOOK_SECONDS, ClosedError, Session
 
 log = logging.getLogger(__name__)
 
@@ -255,11 +255,11 @@ class Sessions:
         self._servers.pop(session_id, None)
         return self._open.pop(session_id, None)
 
-    async def close_all(self) -> None:
+    async def close_all(self, hook_seconds: float = HOOK_SECONDS) -> None:
         """Close every session; none is opened from now on. What others have begun to close ends, too."""
         self._closing = True
         sessions, self._open = list(self._open.values()), {}
-        await asyncio.gather(*(s.close() for s in sessions), *self._works, return_exceptions=True)
+        await asyncio.gather(*(s.close(hook_seconds) for s in sessions), *self._works, return_exceptions=True)
 
     async def _alone(self, session_id: str, work: Callable[[str], Coroutine[Any, Any, None]]) -> None:
         """Do `work` while nobody else opens or ends the session; to its end, even when the caller is cancelled.

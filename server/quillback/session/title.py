@@ -12,7 +12,7 @@ from quillback.core.event import Retitled
 from quillback.core.message import Message
 from quillback.core.ports import Editor
 from quillback.core.side import SideModelError
-from quillback.core.text import one_line
+from quillback.core.text import one_line, plain
 from quillback.session.pipe import EventPipe
 from quillback.session.services import Titled
 from quillback.session.side import SmallModel
@@ -52,7 +52,9 @@ def title_writer(small: SmallModel) -> Callable[[str], Awaitable[Titled]]:
 
 def title_of(answer: str) -> str:
     """The title in a model's answer; empty when there is none."""
-    lines = (_LABEL.sub("", line.strip(_WRAPPING)).strip(_WRAPPING) for line in _THOUGHT.sub("", answer).splitlines())
+    lines = (
+        _LABEL.sub("", line.strip(_WRAPPING)).strip(_WRAPPING) for line in _THOUGHT.sub("", plain(answer)).splitlines()
+    )
     return one_line(next(filter(None, lines), ""), LENGTH).removesuffix(".")
 
 
@@ -73,14 +75,14 @@ class Titles:
         """
         session, text = self._session, prompt.text()
         command, title = not prompt.visible_to_model, session.record.title
-        plain = one_line(text, PLAIN_LENGTH)
-        if not plain or (title and (command or title != self._provisional)):
+        first = one_line(plain(text[: PLAIN_LENGTH * 8]), PLAIN_LENGTH)
+        if not first or (title and (command or title != self._provisional)):
             return
-        self._provisional = plain if command else ""
-        session.change(evolve(session.record, title=plain))
-        pipe.put(Retitled(plain))
+        self._provisional = first if command else ""
+        session.change(evolve(session.record, title=first))
+        pipe.put(Retitled(first))
         if self._write is not None and not command and session.model.provider != SCRIPTED:
-            self._asking = asyncio.create_task(self._better(self._write, text.strip(), plain), name="title")
+            self._asking = asyncio.create_task(self._better(self._write, text.strip(), first), name="title")
 
     async def close(self) -> None:
         """Nothing is asked any more."""
@@ -88,14 +90,14 @@ class Titles:
             self._asking.cancel()
             await asyncio.wait({self._asking})
 
-    async def _better(self, write: Callable[[str], Awaitable[Titled]], text: str, plain: str) -> None:
+    async def _better(self, write: Callable[[str], Awaitable[Titled]], text: str, first: str) -> None:
         try:
             found = await write(text)
         except Exception:
             log.exception("asking for a title failed")
             return
         session = self._session
-        wanted = bool(found.title) and found.title != plain and session.record.title == plain
+        wanted = bool(found.title) and found.title != first and session.record.title == first
         if not wanted and not found.cost:
             return
         title = found.title if wanted else session.record.title

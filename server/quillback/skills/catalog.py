@@ -6,7 +6,7 @@ from pathlib import Path
 
 from attrs import frozen
 
-from quillback.core.text import one_line
+from quillback.core.text import one_line, plain
 from quillback.documents.front_matter import parted, values
 from quillback.documents.reading import UnfitError, as_text, read_bytes
 
@@ -31,7 +31,7 @@ class Skill:
 
 def read_skill(directory: Path, data: bytes) -> Skill:
     """Raises UnfitError."""
-    front, body = parted(as_text(data))
+    front, body = parted(plain(as_text(data)))
     told = values(front, ("name", "description"))
     name = told.get("name") or directory.name
     if not _NAME.fullmatch(name):

@@ -1,6 +1,7 @@
 """The environment of commands: quiet programs, and none of the agent's own secrets."""
 
 import os
+from urllib.parse import quote
 
 QUIET: dict[str, str] = {
     "TERM": "dumb",
@@ -39,6 +40,9 @@ _PROVIDERS = (
 _KEYS = frozenset({"CLAUDE_CODE_OAUTH_TOKEN", *(f"{name}_API_KEY" for name in _PROVIDERS)})
 _SECRET_WORDS = ("KEY", "TOKEN", "SECRET", "PASS", "CREDENTIAL")
 _SECRET_LENGTH = 12
+_HELD_LENGTH = 8
+_NEEDED = frozenset({"PATH", "HOME", "PWD", "USER", "LOGNAME", "SHELL", "TMPDIR", "LANG"})
+"""Always passed: a key that is a common word must not make commands impossible."""
 
 
 def held_back(name: str) -> bool:
@@ -53,18 +57,26 @@ def held_back(name: str) -> bool:
 
 def secret_values(secret: frozenset[str]) -> frozenset[str]:
     """The values of variables that are kept from commands and are secret by their name."""
+    return _values(secret, _SECRET_LENGTH)
+
+
+def _values(secret: frozenset[str], length: int) -> frozenset[str]:
     return frozenset(
         value
         for name, value in os.environ.items()
         if (name in secret or held_back(name))
         and any(word in name.upper() for word in _SECRET_WORDS)
-        and len(value) >= _SECRET_LENGTH
+        and len(value) >= length
     )
 
 
 def command_environment(secret: frozenset[str]) -> dict[str, str]:
-    """What a command gets: ours without what is held back, nor a second variable with the value of a held-back key."""
-    names = {name for name in os.environ if name in secret or held_back(name)}
-    values = secret_values(secret)
-    passed = {name: value for name, value in os.environ.items() if name not in names and value not in values}
+    """What a command gets: ours without what is held back, nor a variable that has a held-back key in its value."""
+    values = _values(secret, _HELD_LENGTH)
+    held = values | {quote(value, safe="", errors="surrogateescape") for value in values}
+
+    def passes(name: str, value: str) -> bool:
+        return name in _NEEDED or not any(key in value for key in held)
+
+    passed = {n: v for n, v in os.environ.items() if not (n in secret or held_back(n)) and passes(n, v)}
     return passed | QUIET

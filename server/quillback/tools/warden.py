@@ -183,6 +183,9 @@ class Watch:
             return
         found = descendants(os.getpid(), table())
         spared = self._boxed and number != signal.SIGKILL
+        if number == signal.SIGINT:
+            self._interrupt([process for process in found if not spared or process.pid != self._child])
+            return
         # A group's number is only ours while a descendant is in it.
         if not spared and any(process.group == self._child for process in found):
             with suppress(OSError):
@@ -191,6 +194,27 @@ class Watch:
             if process.pid != self._child if spared else process.group != self._child:
                 with suppress(OSError):
                     os.kill(process.pid, number)
+
+    def _interrupt(self, found: "list[Process]") -> None:
+        """SIGINT, parents first.
+
+        A shell in the background ignores it, but what it waits for does not: the shell would go on to its next command.
+        So who ignores it is ended at once, with all below.
+        """
+        deaf: set[int] = set()
+        for process in found:
+            if process.parent in deaf or _ignores(process.pid, signal.SIGINT):
+                deaf.add(process.pid)
+            with suppress(OSError):
+                os.kill(process.pid, signal.SIGTERM if process.pid in deaf else signal.SIGINT)
+
+
+def _ignores(pid: int, number: int) -> bool:
+    # pathlib would be half of the time this script takes to start.
+    with suppress(OSError, ValueError, IndexError), open(f"/proc/{pid}/status", "rb") as file:  # noqa: PTH123
+        mask = file.read().partition(b"SigIgn:")[2].split(None, 1)[0]
+        return bool(int(mask, 16) >> (number - 1) & 1)
+    return False
 
 
 def _exists(group: int) -> bool:
