@@ -21,6 +21,8 @@ from quillback.session.services import Services
 from quillback.session.session import HOOK_SECONDS, ClosedError, Session
 
 log = logging.getLogger(__name__)
+CLOSE_HOOK_SECONDS = 10.0
+"""How long the last hooks of one session that is closed may take, while the others go on."""
 
 
 class UnknownSessionError(Exception):
@@ -203,7 +205,7 @@ class Sessions:
         session = self._out(session_id)
         if session is None:
             raise UnknownSessionError(session_id)
-        await session.close()
+        await session.close(CLOSE_HOOK_SECONDS)
 
     async def delete(self, session_id: str) -> None:
         """Close it if it is open, the sessions of its subagents too, and forget them; unknown ids are no error.
