@@ -224,7 +224,8 @@ def test_it_is_not_tried_at_every_step_then():
     play.feed(CompactionFailed("no."))
     play.reply(call("ping"), usage=FULL)
     play.finish_all()
-    play.request()
+    assert "LONG-TALK" in sent(play)
+    assert [e.status for e in play.events if isinstance(e, CompactionChanged)] == ["in_progress", "failed"]
 
 
 def test_a_refused_length_is_cured_by_a_summary():

@@ -253,14 +253,19 @@ class AcpEditor:
 
     async def _send(self, method: str, request: acp.Base, seconds: float | None) -> object:
         """The raw result: some clients answer null, an empty list or a string where an object is due."""
-        try:
-            return await self._peer.request(method, request, timeout=seconds)
-        except RemoteError as error:
-            raise EditorError(f"the editor refused {method}: {error.message}", error.code) from None
-        except TimeoutError:
-            raise EditorError(f"the editor did not answer {method} within {seconds:g} s") from None
-        except ConnectionClosedError:
-            raise EditorError("the editor is gone") from None
+        return await asked(self._peer, method, request, seconds)
+
+
+async def asked(peer: Peer, method: str, params: object, seconds: float | None) -> object:
+    """The editor's answer to a request; its failures as EditorError. Without `seconds` it may take any time."""
+    try:
+        return await peer.request(method, params, timeout=seconds)
+    except RemoteError as error:
+        raise EditorError(f"the editor refused {method}: {error.message}", error.code) from None
+    except TimeoutError:
+        raise EditorError(f"the editor did not answer {method} within {seconds:g} s") from None
+    except ConnectionClosedError:
+        raise EditorError("the editor is gone") from None
 
 
 def call_of(ask: PermissionAsk) -> acp.ToolCall:

@@ -91,10 +91,6 @@ class Driver:
         self._emit(self.turn.feed(given))
 
     @property
-    def only_compacts(self) -> bool:
-        return self.turn.only_compacts
-
-    @property
     def elapsed(self) -> float:
         """Seconds since the turn began."""
         return asyncio.get_running_loop().time() - self._started

@@ -154,7 +154,7 @@ class Session:
             raise ValueError("it says nothing")
         text = "".join(p.text for p in parts if isinstance(p, Text))
         answer = await self.moments.fire(HookPoint.USER_PROMPT_SUBMIT, prompt=text)
-        if driver is None or driver is not self._driver or driver.ended or driver.only_compacts:
+        if driver is None or driver is not self._driver or driver.ended or driver.turn.only_compacts:
             raise NotRunningError("no turn is running in this session; send it as a prompt")
         if answer.blocked or answer.halt:
             raise ValueError(f"a hook did not let this message through: {answer.blocked or answer.halt}")

@@ -8,9 +8,9 @@ from pathlib import Path
 from lsprotocol import types
 
 from quillback.core.ports import EditorError
+from quillback.edge.editor import asked
 from quillback.edge.lsp.wire import plain, read
 from quillback_protocol.jsonrpc import METHOD_NOT_FOUND, RpcError
-from quillback_protocol.outgoing import ConnectionClosedError, RemoteError
 from quillback_protocol.peer import Peer
 
 SECONDS = 30.0
@@ -129,11 +129,4 @@ class LspClient:
     # ------------------------------------------------------------ requests
 
     async def _request(self, method: str, params: object, seconds: float | None) -> object:
-        try:
-            return await self._peer.request(method, params, timeout=seconds)
-        except RemoteError as error:
-            raise EditorError(f"the editor refused {method}: {error.message}", error.code) from None
-        except TimeoutError:
-            raise EditorError(f"the editor did not answer {method} within {seconds:g} s") from None
-        except ConnectionClosedError:
-            raise EditorError("the editor is gone") from None
+        return await asked(self._peer, method, params, seconds)
