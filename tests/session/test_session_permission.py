@@ -198,7 +198,7 @@ async def test_one_question_at_a_time_and_nobody_else_waits_for_it(tmp_path):
         assert len(k.editor.asks) == 1
         first.open()
         await running
-        assert k.results() == ["read x", REJECTED, "shell"]
+        assert k.ended() == ["read x", REJECTED, "shell"]
         assert k.editor.most_open == 1
 
 

@@ -62,7 +62,7 @@ async def test_each_result_is_shown_as_soon_as_it_is_there(tmp_path):
         async for event in k.session.submit([Text("go")]):
             if isinstance(event, MessageAdded) and event.message.tool_results():
                 gate.open()  # it would hang here if the fast one waited for the slow one
-        assert k.results() == ["fast", "slow"]
+        assert k.ended() == ["fast", "slow"]
 
 
 async def test_calls_on_one_file_run_in_call_order_and_never_at_once(tmp_path):
@@ -97,7 +97,7 @@ async def test_a_call_on_another_file_does_not_wait(tmp_path):
         assert len(k.tools["edit"].started) == 2
         gate.open()
         await running
-        assert k.results() == ["b", "a", "a"]
+        assert k.ended() == ["b", "a", "a"]
 
 
 async def test_a_failed_call_does_not_keep_the_next_on_its_file_from_running(tmp_path):

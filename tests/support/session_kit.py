@@ -46,6 +46,10 @@ from support.stores import new_store
 from support.watch import Watch, results_of
 
 
+def _texts(results: Sequence[ToolResult]) -> list[str]:
+    return ["".join(p.text for p in r.content if isinstance(p, Text)) for r in results]
+
+
 @define
 class Kit:
     sessions: Sessions
@@ -64,7 +68,13 @@ class Kit:
         return await drain((session or self.session).submit([Text(text)]))
 
     def results(self) -> list[str]:
-        return ["".join(p.text for p in r.content if isinstance(p, Text)) for r in self.tool_results()]
+        """What the calls gave, in call order, as a model sees it."""
+        calls = [c.id for m in self.session.history for c in m.tool_uses()]
+        return _texts(sorted(self.tool_results(), key=lambda r: calls.index(r.call_id)))
+
+    def ended(self) -> list[str]:
+        """What the calls gave, in the order in which they ended."""
+        return _texts(self.tool_results())
 
     def tool_results(self) -> list[ToolResult]:
         return [r for m in self.session.history for r in m.tool_results()]

@@ -138,12 +138,12 @@ class Sessions:
         self, session_id: str, cwd: str, more_roots: Sequence[str], servers: Sequence[McpServer]
     ) -> Session:
         services = self._services
-        record = await services.store.session(session_id)
+        if self._deleting and await self._is_of(session_id, self._deleting):
+            raise UnknownSessionError(session_id)
+        record = await services.store.session(session_id)  # read last: a deletion may end while its family is looked at
         if record is None:
             raise UnknownSessionError(session_id)
         self._check_no_subagent(session_id)
-        if self._deleting and await self._is_of(session_id, self._deleting):
-            raise UnknownSessionError(session_id)
         check_directory("cwd", cwd)
         _same_directory(record, cwd)
         for root in more_roots:
