@@ -232,7 +232,7 @@ def test_the_line_is_found_in_tables_and_around_strings(home, toml, line):
     ],
 )
 def test_a_bad_variable_is_one_problem_and_the_file_decides(home, name, value, says):
-    toml = 'mode = "auto"\nmax_steps = 9\ncontext_window = 99\nstream_idle_timeout = 9\nthinking = "low"\n'
+    toml = 'mode = "auto"\nmax_steps = 9\ncontext_window = 9900\nstream_idle_timeout = 9\nthinking = "low"\n'
     good = load(home, toml)
     bad = load(home, toml, **{name: value})
     (problem,) = bad.problems

@@ -7,6 +7,7 @@ import random
 import shutil
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -19,7 +20,7 @@ from quillback.config_tools import misspelled
 from quillback.core.hooks import Hooks
 from quillback.core.mask import Mask
 from quillback.core.model import Model
-from quillback.core.ports import Inspection, Inspector, SessionRecord, StoreError
+from quillback.core.ports import Inspection, Inspector, SessionRecord, StoreError, Toolbox
 from quillback.core.side import SideModel
 from quillback.core.turn_types import Compacting, Limits
 from quillback.hooks.files import UserFile
@@ -44,7 +45,7 @@ from quillback.recipes.commands import RecipeCommands
 from quillback.session.ids import IdSource
 from quillback.session.permits import Inspected
 from quillback.session.registry import Defaults
-from quillback.session.services import CommandsRequest, Policy, Services
+from quillback.session.services import CommandsRequest, Policy, Services, ToolboxRequest
 from quillback.session.side import SmallModel
 from quillback.session.system_prompt import system_prompt
 from quillback.session.title import title_writer
@@ -85,7 +86,9 @@ class App:
         small = SmallModel(self._small_model, self.models.provider)
         self._inspectors = inspectors_of(settings, small)
         self._third_party = ThirdParty()
+        self._toolboxes = Toolboxes(settings, mask)
         self._systems: dict[str, str] = {}
+        self._notices: dict[str, Callable[[str], None]] = {}
         self._user_hooks = UserFile(settings.user_hooks)
         self._run_command = CommandRunner(settings.secret_env, mask)
         self._sweeping: asyncio.Task[None] | None = None
@@ -93,7 +96,7 @@ class App:
             store=self.store,
             model=self.models.get,
             provider=self.models.provider,
-            toolbox=Toolboxes(settings, mask).open,
+            toolbox=self._toolbox,
             system=self._system,
             inspect=self._inspect,
             rule=narrowest,
@@ -132,13 +135,18 @@ class App:
         scripted = self.models.default.startswith(SCRIPTED)
         return self.models.get(self.models.default if scripted else self.settings.small_model)
 
+    def _toolbox(self, request: ToolboxRequest) -> Toolbox:
+        if request.lender is None:
+            self._notices[request.session_id] = request.notice
+        return self._toolboxes.open(request)
+
     def _system(self, record: SessionRecord) -> str:
         """It stays as it was when the session was opened, so that the prompt cache holds."""
         if record.id not in self._systems:
             if len(self._systems) >= SYSTEMS:
                 del self._systems[next(iter(self._systems))]
             roots = [Path(root) for root in record.roots]
-            text = context(self.settings.config_file.parent, roots, lambda problem: log.warning("%s", problem))
+            text = context(self.settings.config_file.parent, roots, self._notices.get(record.id, log.warning))
             self._systems[record.id] = "\n".join(filter(None, (system_prompt(record), text)))
         return self._systems[record.id]
 
@@ -199,6 +207,8 @@ class App:
             self.models.warm_up(record.model)
         self._third_party.start()
         self._systems.pop(record.id, None)
+        self._system(record)  # now, so that its user hears with the first prompt of files that are left out
+        self._notices.pop(record.id, None)
         if self._sweeping is None:
             self._sweeping = asyncio.create_task(self._sweep(), name="sweep outputs")
 

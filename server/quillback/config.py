@@ -205,7 +205,7 @@ _KEYS = (
     _Key("egress.deny", hosts),
     _Key("egress.default", choice(EgressDefault)),
     _Key("thinking", choice(Thinking), "QUILLBACK_THINKING"),
-    _Key("context_window", whole(1, 1_000_000_000), "QUILLBACK_CONTEXT_WINDOW", numeric=True),
+    _Key("context_window", whole(1_000, 1_000_000_000), "QUILLBACK_CONTEXT_WINDOW", numeric=True),
     _Key("max_steps", whole(1, 1_000_000), "QUILLBACK_MAX_STEPS", numeric=True),
     _Key("subagent_max_steps", whole(1, 1_000_000)),
     _Key("max_cost", positive(1_000_000, "US dollars")),

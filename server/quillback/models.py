@@ -15,7 +15,7 @@ from quillback.core.model import Failure, Model, ModelRequest, ProviderError, Pr
 from quillback.core.ports import Provider
 from quillback.credentials import Credentials, CredentialsError, resolve_api_key
 from quillback.providers.anthropic import AnthropicProvider
-from quillback.providers.catalog import CATALOG_DATE, Catalog, CatalogError
+from quillback.providers.catalog import CATALOG_DATE, Catalog
 from quillback.providers.script_format import ScriptError
 from quillback.providers.scripted import BUILT_IN, ScriptedProvider, load_script
 from quillback.providers.text_tools import TextTools
@@ -100,13 +100,11 @@ class Models:
         self._mask = mask or Mask()
         self._variables = dict(variables or {})
         self._providers: dict[str, Provider] = {}
-        self.problems: tuple[str, ...] = ()
-        try:
-            self._catalog = Catalog(settings.models)
-        except CatalogError as error:
-            self._catalog = Catalog({})
-            place = settings.sources.get(error.where, str(settings.config_file))
-            self.problems = (f"{place}: {error}",)
+        self._catalog = Catalog(settings.models)
+        self.problems = tuple(
+            f"{settings.sources.get(wrong.where, str(settings.config_file))}: {wrong}"
+            for wrong in self._catalog.problems
+        )
         self.default = settings.model or DEFAULT_MODEL
 
     def get(self, model_id: str) -> Model:

@@ -37,6 +37,20 @@ async def test_context_files_are_in_the_system_prompt_which_stays_the_same(tmp_p
         assert "RULE-TWO" in system_of(last_request(fake, "c"))
 
 
+async def test_the_user_hears_with_the_first_prompt_of_a_context_file_that_is_left_out(tmp_path, fake: FakeModel):
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    (workspace / "AGENTS.md").write_text("a" * 70_000)
+    fake.script("a", Reply(Say("one")))
+    fake.script("b", Reply(Say("two")))
+    async with agent(tmp_path, fake.base_url, capabilities={"session": {"notices": {}}}) as a:
+        session = await a.session()
+        for token, count in (("a", 1), ("b", 0)):
+            turn = await a.client.prompt(session, f"[[{token}]]")
+            told = [u["title"] for u in turn.updates if u["sessionUpdate"] == "notice"]
+            assert len([t for t in told if "AGENTS.md was left out" in t]) == count
+
+
 async def test_a_skill_of_the_user_is_offered_and_loaded(tmp_path, fake: FakeModel):
     place = tmp_path / "home" / "quillback" / "skills" / "deploy"
     place.mkdir(parents=True)

@@ -58,7 +58,8 @@ def test_config_corrects_known_models_and_adds_others():
     ("changes", "words"),
     [
         ({"window": 1}, 'models."m".window is not known; allowed are cache_read_price, cache_write_price, context_win'),
-        ({"context_window": "big"}, "context_window must be a whole number of tokens above 0, not 'big'"),
+        ({"context_window": "big"}, "context_window must be a whole number of tokens, 1,000 or more, not 'big'"),
+        ({"context_window": 200}, "context_window must be a whole number of tokens, 1,000 or more, not 200"),
         ({"max_output": 0}, "max_output must be a whole number"),
         ({"max_output": True}, "max_output must be a whole number"),
         ({"input_price": -1}, "input_price must be US dollars"),
@@ -70,6 +71,18 @@ def test_config_corrects_known_models_and_adds_others():
     ],
 )
 def test_a_wrong_line_names_its_key_and_what_is_allowed(changes, words):
-    with pytest.raises(ValueError) as caught:
-        Catalog({"m": changes})
-    assert words in str(caught.value)
+    (problem,) = Catalog({"m": changes}).problems
+    assert words in str(problem)
+
+
+def test_every_wrong_line_is_named_and_the_right_ones_count():
+    wrong = {"thinking": "no", "images": False, "wndow": 1, "input_price": -1, "output_price": 2}
+    catalog = Catalog({"m": wrong, "n": {"max_output": 0}})
+    assert [p.where for p in catalog.problems] == [
+        'models."m".thinking',
+        'models."m".wndow',
+        'models."m".input_price',
+        'models."m"',
+        'models."n".max_output',
+    ]
+    assert (catalog.get("m").images, catalog.get("m").thinking) == (False, False)

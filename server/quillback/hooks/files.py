@@ -17,6 +17,8 @@ SECONDS_LIMIT = 600.0
 HOOKS_LIMIT = 200
 BYTES_LIMIT = 1024 * 1024
 TOOL_POINTS = frozenset({HookPoint.PRE_TOOL_USE, HookPoint.POST_TOOL_USE, HookPoint.POST_TOOL_USE_FAILURE})
+WORDS = {HookPoint.SESSION_START: "source", HookPoint.PRE_COMPACT: "trigger", HookPoint.SESSION_END: "reason"}
+"""What a matcher is tried on where it is not the tool; elsewhere it is not looked at."""
 _KEYS = ("type", "command", "timeout", "on_failure")
 _CHANGES_MEANING = ("if", "async", "asyncRewake", "args")
 """Keys of such files that are not known here and say when or how a hook runs; the others are for display."""
@@ -154,7 +156,8 @@ class _Reader:
     def _group(self, point: HookPoint, group: Mapping[str, object], where: str) -> None:
         if not self._claude:
             self.unknown(where, group, ("matcher", "hooks"))
-        matcher = group.get("matcher") or ""
+        looked_at = point in TOOL_POINTS or point in WORDS
+        matcher = (group.get("matcher") or "") if looked_at else ""
         if not isinstance(matcher, str):
             self._wrong(f"{where}.matcher", "must be a regular expression as a string; the group was left out")
             return

@@ -10,12 +10,10 @@ from attrs import evolve, frozen
 from quillback.core.hooks import NOTHING, HookAnswer, HookCall, HookPoint
 from quillback.core.process import Ran, RunCommand
 from quillback.hooks.answer import answer_of, merged
-from quillback.hooks.files import TOOL_POINTS, Hook, HookSet
+from quillback.hooks.files import TOOL_POINTS, WORDS, Hook, HookSet
 from quillback.hooks.names import from_other, to_other
 
 AT_ONCE = 8
-_WORDS = {HookPoint.SESSION_START: "source", HookPoint.PRE_COMPACT: "trigger", HookPoint.SESSION_END: "reason"}
-"""What a matcher is tried on where it is not the tool."""
 
 log = logging.getLogger(__name__)
 
@@ -112,5 +110,5 @@ def _due(call: HookCall, hooks: list[Hook]) -> list[_Due]:
 
 
 def _word(call: HookCall) -> str:
-    value = call.fields.get(_WORDS.get(call.point, ""))
+    value = call.fields.get(WORDS.get(call.point, ""))
     return value if isinstance(value, str) else ""

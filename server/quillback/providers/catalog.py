@@ -1,6 +1,6 @@
 """The models that are known by name, with their limits and prices at a date; config can correct every line."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from attrs import evolve
@@ -40,9 +40,8 @@ _PRICES = {
     "cache_read_price": "cache_read",
     "cache_write_price": "cache_write",
 }
-_TOKENS = ("context_window", "max_output")
-_FLAGS = ("thinking", "images", "text_tools")
-_TEXTS = ("name", "provider")
+WINDOW_LEAST = 1_000
+"""Tokens of a context window. Nothing works with less; it is rather a slip of somebody who counts in thousands."""
 
 
 class CatalogError(ValueError):
@@ -54,12 +53,14 @@ class CatalogError(ValueError):
 
 
 class Catalog:
-    """`overrides` are the `[models."id"]` tables of the config; raises CatalogError."""
+    """`overrides` are the `[models."id"]` tables of the config; `problems` are all that is wrong with them, and what is
+    wrong counts as not said."""
 
     def __init__(self, overrides: Mapping[str, Mapping[str, object]]) -> None:
         self._models = {model.id: model for model in _MODELS}
+        self.problems: list[CatalogError] = []
         for model_id, changes in overrides.items():
-            self._models[model_id] = _changed(self.get(model_id), changes)
+            self._models[model_id] = _changed(self.get(model_id), changes, self.problems)
 
     def get(self, model_id: str, provider: str = "anthropic") -> Model:
         """The model, or careful guesses for an unknown id: small limits, no thinking, no price."""
@@ -71,25 +72,30 @@ class Catalog:
         return tuple(self._models.values())
 
 
-def _changed(model: Model, changes: Mapping[str, object]) -> Model:
+def _changed(model: Model, changes: Mapping[str, object], problems: list[CatalogError]) -> Model:
     where = f'models."{model.id}"'
     fields: dict[str, Any] = {}
     prices: dict[str, float] = {}
     for key, value in changes.items():
-        if key in _TOKENS:
-            fields[key] = _tokens(f"{where}.{key}", value)
-        elif key in _FLAGS:
-            fields[key] = _flag(f"{where}.{key}", value)
-        elif key in _TEXTS:
-            fields[key] = _text(f"{where}.{key}", value)
-        elif key in _PRICES:
-            prices[_PRICES[key]] = _dollars(f"{where}.{key}", value)
-        else:
-            known = ", ".join(sorted([*_TOKENS, *_FLAGS, *_TEXTS, *_PRICES]))
-            raise CatalogError(f"{where}.{key}", f"is not known; allowed are {known}")
+        try:
+            if key in _PRICES:
+                prices[_PRICES[key]] = _dollars(f"{where}.{key}", value)
+            else:
+                fields[key] = _parser(where, key)(f"{where}.{key}", value)
+        except CatalogError as error:
+            problems.append(error)
     if prices:
-        fields |= {"price": _price(where, model.price, prices), "long_prompt": 0, "long_price": None}
+        try:
+            fields |= {"price": _price(where, model.price, prices), "long_prompt": 0, "long_price": None}
+        except CatalogError as error:
+            problems.append(error)
     return evolve(model, **fields)
+
+
+def _parser(where: str, key: str) -> Callable[[str, object], object]:
+    if key in _PARSERS:
+        return _PARSERS[key]
+    raise CatalogError(f"{where}.{key}", f"is not known; allowed are {', '.join(sorted([*_PARSERS, *_PRICES]))}")
 
 
 def _price(where: str, known: Price | None, given: Mapping[str, float]) -> Price:
@@ -100,6 +106,12 @@ def _price(where: str, known: Price | None, given: Mapping[str, float]) -> Price
         raise CatalogError(where, "has no price yet: input_price and output_price are needed together")
     derived = {"cache_read": given["input"] * _CACHE_READ_SHARE, "cache_write": given["input"] * _CACHE_WRITE_SHARE}
     return Price(**{**derived, **given})
+
+
+def _window(where: str, value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < WINDOW_LEAST:
+        raise CatalogError(where, f"must be a whole number of tokens, {WINDOW_LEAST:,} or more, not {value!r}")
+    return value
 
 
 def _tokens(where: str, value: object) -> int:
@@ -124,3 +136,14 @@ def _text(where: str, value: object) -> str:
     if not isinstance(value, str) or not value.strip():
         raise CatalogError(where, f"must be a text that is not empty, not {value!r}")
     return value
+
+
+_PARSERS: dict[str, Callable[[str, object], object]] = {
+    "context_window": _window,
+    "max_output": _tokens,
+    "thinking": _flag,
+    "images": _flag,
+    "text_tools": _flag,
+    "name": _text,
+    "provider": _text,
+}
