@@ -145,6 +145,7 @@ async def test_the_moments_of_prompts_and_turns(tmp_path):
         text = await said(a, session)
         assert "one" in text
         assert "two" in text
+        assert await until(lambda: seen.read_text().count('"TurnCompleted"') == 2), "nobody waits for their hooks"
     told = [json.loads(line) for line in seen.read_text().splitlines() if line]
     names = [one["hook_event_name"] for one in told]
     assert names.count("Stop") == 2
