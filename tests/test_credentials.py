@@ -11,10 +11,12 @@ import pytest
 
 from quillback.config import Settings
 from quillback.credentials import (
+    ANTHROPIC,
+    OPENAI,
     Credentials,
     CredentialsError,
     forget_api_key,
-    is_anthropic,
+    is_official,
     resolve_api_key,
     store_api_key,
 )
@@ -111,8 +113,10 @@ def test_other_servers_need_no_key_and_never_get_the_kept_one(tmp_path, kept):
         ("http://127.0.0.1:8080", False),
     ],
 )
-def test_which_addresses_are_anthropics_own(url, own):
-    assert is_anthropic(url) is own
+def test_which_addresses_are_the_makers_own(tmp_path, url, own):
+    assert is_official(settings(tmp_path, anthropic_base_url=url), ANTHROPIC) is own
+    other = url.lower().replace("anthropic", "openai")
+    assert is_official(settings(tmp_path, openai_base_url=other), OPENAI) is own
 
 
 def test_the_command_runs_in_a_shell_without_input_and_its_first_line_counts(tmp_path):

@@ -241,12 +241,14 @@ class TurnUsage:
 
 @frozen
 class PromptResult:
-    """In the `_meta` of a prompt's answer: the last message of the turn, `truncated` where its text is cut."""
+    """In the `_meta` of a prompt's answer: the last message of the turn, `truncated` where its text is cut. `refused`
+    says that a command was not carried out, or that a hook did not let the prompt through; the text says why."""
 
     message_id: str
     text: str
     usage: TurnUsage | None = None
     truncated: bool = False
+    refused: bool = False
 
 
 Addition = ClientDeclaration | Supersedes | PromptResult

@@ -23,6 +23,7 @@ from quillback.core.model import Model
 from quillback.core.ports import Inspection, Inspector, SessionRecord, StoreError, Toolbox
 from quillback.core.side import SideModel
 from quillback.core.turn_types import Compacting, Limits
+from quillback.credentials import OPENAI, base_url
 from quillback.hooks.files import UserFile
 from quillback.hooks.runner import CommandHooks
 from quillback.inspectors import third_party
@@ -57,7 +58,7 @@ from quillback.tools.environment import secret_values
 from quillback.tools.kept import sweep
 from quillback.tools.restore import restorer
 from quillback.tools.run_command import CommandRunner
-from quillback.trust import load_project, trust_of
+from quillback.trust import Project, Standing, load_project, trust_of
 
 MODELS_SECONDS = 0.5
 SYSTEMS = 200
@@ -133,7 +134,7 @@ class App:
     def _small_model(self) -> Model:
         """A script has no small one beside it: it answers itself."""
         scripted = self.models.default.startswith(SCRIPTED)
-        return self.models.get(self.models.default if scripted else self.settings.small_model)
+        return self.models.get(self.models.default if scripted else self.models.small)
 
     def _toolbox(self, request: ToolboxRequest) -> Toolbox:
         if request.lender is None:
@@ -170,6 +171,7 @@ class App:
         return SessionCommands(
             directory=self.settings.config_file.parent / "commands",
             project=lambda: load_project(self.settings, cwd).commands,
+            untrusted=lambda: _untrusted(trust_of(self.settings).look(cwd)),
             toolbox=request.toolbox,
             doctor=self._doctor,
             notice=request.notice,
@@ -230,8 +232,8 @@ class App:
 
 def mask_of(settings: Settings) -> Mask:
     """Knows the keys that are configured or in the environment; what is found later is added to it."""
-    password = urlsplit(settings.anthropic_base_url).password or ""
-    own = (settings.anthropic_api_key, settings.anthropic_auth_token, password)
+    passwords = [urlsplit(url).password or "" for url in (settings.anthropic_base_url, settings.openai_base_url)]
+    own = (settings.anthropic_api_key, settings.anthropic_auth_token, settings.openai_api_key, *passwords)
     values = (value for server in settings.mcp_servers for value in secrets_of(server).results)
     return Mask((*own, *values, *secret_values(settings.secret_env)), salt=os.urandom(16))
 
@@ -241,9 +243,9 @@ def database_health(settings: Settings) -> Health:
     return examine(settings.database)
 
 
-async def service_answer(settings: Settings) -> tuple[str, bool]:
-    """What came of a request to the model service without a key, and whether it knows it. Raises ProviderError."""
-    return await reach(settings.anthropic_base_url)
+async def service_answer(settings: Settings, service: str) -> tuple[str, bool]:
+    """What came of a request to a model service without a key, and whether it knows it. Raises ProviderError."""
+    return await reach(base_url(settings, service), chat=service == OPENAI)
 
 
 def inspector_problems() -> list[str]:
@@ -280,6 +282,12 @@ def inspectors_of(settings: Settings, side: SideModel) -> list[Inspector]:
         AdversaryInspector(settings.adversary, side, misspelled),
         PermissionInspector(str(settings.outputs.resolve()), settings.rules, Judge(side)),
     ]
+
+
+def _untrusted(project: Project) -> tuple[str, ...]:
+    """The paths of the commands and recipes that would count if the user trusted the project."""
+    files = project.files.settings
+    return () if project.standing is Standing.TRUSTED else (*files.commands, *files.recipes)
 
 
 def _policy(settings: Settings) -> Policy:

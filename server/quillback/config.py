@@ -39,6 +39,7 @@ from quillback.core.model import Thinking
 from quillback.core.ports import Mode, Rule, RuleEffect
 
 ANTHROPIC_URL = "https://api.anthropic.com"
+OPENAI_URL = "https://api.openai.com"
 
 
 class OnBusy(StrEnum):
@@ -124,6 +125,9 @@ class Settings:
     anthropic_base_url: str = field(default=ANTHROPIC_URL, repr=False)  # may carry a password
     anthropic_version: str = ""
     api_key_command: str = ""
+    openai_api_key: str = field(default="", repr=False)
+    openai_base_url: str = field(default=OPENAI_URL, repr=False)
+    openai_api_key_command: str = ""
     models: Mapping[str, Mapping[str, object]] = field(factory=dict)
     mcp_servers: tuple[McpServer, ...] = ()
     problems: tuple[str, ...] = ()
@@ -227,6 +231,9 @@ _KEYS = (
     _Key("anthropic.base_url", web_address, "ANTHROPIC_BASE_URL", private=True),
     _Key("anthropic.version", api_version),
     _Key("anthropic.api_key_command", line, field="api_key_command"),
+    _Key("openai.api_key", secret, "OPENAI_API_KEY", private=True),
+    _Key("openai.base_url", web_address, "OPENAI_BASE_URL", private=True),
+    _Key("openai.api_key_command", line),
 )
 _FREE = ("models", "mcp")
 """Tables whose keys the user makes up."""

@@ -18,10 +18,11 @@ from quillback.config import Settings
 from quillback.config_values import is_header_word
 
 SERVICE = "quillback"
-USER = "anthropic"
+ANTHROPIC, OPENAI = "anthropic", "openai"
+"""The services with keys, by the names under which the keyring has these."""
+TITLES = {ANTHROPIC: "Anthropic", OPENAI: "OpenAI"}
 COMMAND_SECONDS = 10.0
 _OUTPUT_LIMIT = 64 * 1024
-_INSTEAD = "Set ANTHROPIC_API_KEY or name an api_key_command in config.toml instead."
 
 
 class CredentialsError(Exception):
@@ -37,46 +38,66 @@ class Credentials:
     source: str = "none needed"
 
 
-def resolve_api_key(settings: Settings, *, command_seconds: float = COMMAND_SECONDS) -> Credentials:
+def resolve_api_key(
+    settings: Settings, service: str = ANTHROPIC, *, command_seconds: float = COMMAND_SECONDS
+) -> Credentials:
     """The first of: configured key, configured token, `api_key_command`, system keyring.
 
-    A server other than Anthropic's gets what is configured for it or nothing: a key kept by `quillback login` is
+    A server other than the maker's own gets what is configured for it or nothing: a key kept by `quillback login` is
     never sent there. Raises CredentialsError.
     """
-    if settings.anthropic_api_key:
-        return Credentials(api_key=settings.anthropic_api_key, source="ANTHROPIC_API_KEY or config.toml")
-    if settings.anthropic_auth_token:
-        return Credentials(auth_token=settings.anthropic_auth_token, source="ANTHROPIC_AUTH_TOKEN or config.toml")
-    if settings.api_key_command:
-        key = _run_key_command(settings.api_key_command, command_seconds)
-        return Credentials(api_key=key, source="api_key_command")
-    if not is_anthropic(settings.anthropic_base_url):
+    if found := configured(settings, service):
+        return found
+    if command := key_command(settings, service):
+        return Credentials(api_key=_run_key_command(command, command_seconds), source="api_key_command")
+    if not is_official(settings, service):
         return Credentials()
-    key, reason = _stored_key()
+    key, reason = _stored_key(service)
     if key:
         return Credentials(api_key=key, source="system keyring")
-    raise CredentialsError(f"No Anthropic API key{reason}. {_advice(settings, login=bool(keyring_backend()))}")
+    advice = _advice(settings, service, login=bool(keyring_backend()))
+    raise CredentialsError(f"No {TITLES[service]} API key{reason}. {advice}")
 
 
-def is_anthropic(base_url: str) -> bool:
-    """Whether the address is one of Anthropic's own."""
-    host = urlsplit(base_url).hostname or ""
-    return host == "anthropic.com" or host.endswith(".anthropic.com")
+def configured(settings: Settings, service: str) -> Credentials | None:
+    """What the environment or the settings file has."""
+    if service == OPENAI:
+        key, token = settings.openai_api_key, ""
+    else:
+        key, token = settings.anthropic_api_key, settings.anthropic_auth_token
+    if key:
+        return Credentials(api_key=key, source=f"{service.upper()}_API_KEY or config.toml")
+    return Credentials(auth_token=token, source="ANTHROPIC_AUTH_TOKEN or config.toml") if token else None
 
 
-def store_api_key(key: str) -> None:
+def key_command(settings: Settings, service: str) -> str:
+    return settings.openai_api_key_command if service == OPENAI else settings.api_key_command
+
+
+def base_url(settings: Settings, service: str) -> str:
+    return settings.openai_base_url if service == OPENAI else settings.anthropic_base_url
+
+
+def is_official(settings: Settings, service: str) -> bool:
+    """Whether the service's address is one of its maker's own."""
+    host = urlsplit(base_url(settings, service)).hostname or ""
+    return f".{host}".endswith(f".{service}.com")
+
+
+def store_api_key(key: str, service: str = ANTHROPIC) -> None:
     """Keep the key in the system's keyring. Raises CredentialsError."""
     key = key.strip()
     if not key or not is_header_word(key):
         raise CredentialsError("That is not a key: it must be printable ASCII characters without spaces.")
     keyring = _keyring()
     try:
-        keyring.set_password(SERVICE, USER, key)
-        kept = keyring.get_password(SERVICE, USER) == key
+        keyring.set_password(SERVICE, service, key)
+        kept = keyring.get_password(SERVICE, service) == key
     except Exception as error:
-        raise CredentialsError(f"The system keyring could not keep the key ({_name(error)}). {_INSTEAD}") from error
+        wrong = f"The system keyring could not keep the key ({_name(error)})."
+        raise CredentialsError(f"{wrong} {_instead(service)}") from error
     if not kept:
-        raise CredentialsError(f"The system keyring ({keyring_backend()}) keeps nothing. {_INSTEAD}")
+        raise CredentialsError(f"The system keyring ({keyring_backend()}) keeps nothing. {_instead(service)}")
 
 
 def keyring_backend() -> str:
@@ -86,26 +107,31 @@ def keyring_backend() -> str:
     return "" if module.endswith((".fail", ".null")) else str(backend.name)
 
 
-def no_keyring(settings: Settings) -> str:
+def no_keyring(settings: Settings, service: str = ANTHROPIC) -> str:
     """What to do instead where nothing keeps keys; empty where something does."""
     if keyring_backend():
         return ""
     where = "on Linux: GNOME Keyring or KWallet, in a desktop session"
-    return f"There is no keyring on this machine ({where}). {_advice(settings, login=False)}"
+    return f"There is no keyring on this machine ({where}). {_advice(settings, service, login=False)}"
 
 
-def _advice(settings: Settings, *, login: bool) -> str:
-    first = "Run `quillback login`, or set" if login else "Set"
-    return f"{first} ANTHROPIC_API_KEY, or api_key_command under [anthropic] in {settings.config_file}."
+def _advice(settings: Settings, service: str, *, login: bool) -> str:
+    command = "quillback login" if service == ANTHROPIC else f"quillback login --provider {service}"
+    first = f"Run `{command}`, or set" if login else "Set"
+    return f"{first} {service.upper()}_API_KEY, or api_key_command under [{service}] in {settings.config_file}."
 
 
-def forget_api_key() -> bool:
+def _instead(service: str) -> str:
+    return f"Set {service.upper()}_API_KEY or name an api_key_command in config.toml instead."
+
+
+def forget_api_key(service: str = ANTHROPIC) -> bool:
     """Remove the kept key; False if there was none. Raises CredentialsError."""
     keyring = _keyring()
     try:
-        if keyring.get_password(SERVICE, USER) is None:
+        if keyring.get_password(SERVICE, service) is None:
             return False
-        keyring.delete_password(SERVICE, USER)
+        keyring.delete_password(SERVICE, service)
     except keyring.errors.NoKeyringError:
         return False
     except Exception as error:
@@ -113,11 +139,11 @@ def forget_api_key() -> bool:
     return True
 
 
-def _stored_key() -> tuple[str, str]:
+def _stored_key(service: str) -> tuple[str, str]:
     """The kept key, or an empty one and why there is none if that is worth telling."""
     keyring = _keyring()
     try:
-        key = keyring.get_password(SERVICE, USER) or ""
+        key = keyring.get_password(SERVICE, service) or ""
     except keyring.errors.NoKeyringError:
         return "", ""
     except Exception as error:  # back ends are plug-ins and raise what they like

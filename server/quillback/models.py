@@ -13,9 +13,18 @@ from quillback.config import Settings
 from quillback.core.mask import Mask
 from quillback.core.model import Failure, Model, ModelRequest, ProviderError, ProviderEvent
 from quillback.core.ports import Provider
-from quillback.credentials import Credentials, CredentialsError, resolve_api_key
+from quillback.credentials import (
+    OPENAI,
+    Credentials,
+    CredentialsError,
+    configured,
+    is_official,
+    key_command,
+    resolve_api_key,
+)
 from quillback.providers.anthropic import AnthropicProvider
 from quillback.providers.catalog import CATALOG_DATE, Catalog
+from quillback.providers.openai import OpenAIProvider
 from quillback.providers.script_format import ScriptError
 from quillback.providers.scripted import BUILT_IN, ScriptedProvider, load_script
 from quillback.providers.text_tools import TextTools
@@ -29,13 +38,17 @@ log = logging.getLogger(__name__)
 
 
 class KeyedProvider:
-    """The Anthropic provider, made at its first request, since finding the key may take a command or the keyring."""
+    """A provider that is made at its first request, since finding its key may take a command or the keyring.
 
-    def __init__(self, settings: Settings, mask: Mask) -> None:
+    `service` is the name of one in `credentials`.
+    """
+
+    def __init__(self, settings: Settings, mask: Mask, service: str) -> None:
         self._settings = settings
         self._mask = mask
+        self._service = service
         self._lock = threading.Lock()
-        self._provider: AnthropicProvider | None = None
+        self._provider: AnthropicProvider | OpenAIProvider | None = None
         self._refusal: CredentialsError | None = None
         self._refused_at = 0.0
 
@@ -59,19 +72,13 @@ class KeyedProvider:
         if self._provider is not None:
             await self._provider.close()
 
-    def _made(self) -> AnthropicProvider:
+    def _made(self) -> AnthropicProvider | OpenAIProvider:
         with self._lock:
             if self._provider is None:
                 found = self._found()
                 log.debug("the key for the model service: %s", found.source)
                 self._mask.add((found.api_key, found.auth_token))
-                self._provider = AnthropicProvider(
-                    base_url=self._settings.anthropic_base_url,
-                    api_key=found.api_key,
-                    auth_token=found.auth_token,
-                    api_version=self._settings.anthropic_version,
-                    idle_timeout=self._settings.stream_idle_timeout,
-                )
+                self._provider = _provider_of(self._settings, self._service, found)
             return self._provider
 
     def _found(self) -> Credentials:
@@ -79,10 +86,24 @@ class KeyedProvider:
         if self._refusal is not None and time.monotonic() - self._refused_at < REFUSAL_SECONDS:
             raise self._refusal
         try:
-            return resolve_api_key(self._settings)
+            return resolve_api_key(self._settings, self._service)
         except CredentialsError as error:
             self._refusal, self._refused_at = error, time.monotonic()
             raise
+
+
+def _provider_of(settings: Settings, service: str, found: Credentials) -> AnthropicProvider | OpenAIProvider:
+    if service == OPENAI:
+        return OpenAIProvider(
+            base_url=settings.openai_base_url, api_key=found.api_key, idle_timeout=settings.stream_idle_timeout
+        )
+    return AnthropicProvider(
+        base_url=settings.anthropic_base_url,
+        api_key=found.api_key,
+        auth_token=found.auth_token,
+        api_version=settings.anthropic_version,
+        idle_timeout=settings.stream_idle_timeout,
+    )
 
 
 class Models:
@@ -106,6 +127,7 @@ class Models:
             for wrong in self._catalog.problems
         )
         self.default = settings.model or DEFAULT_MODEL
+        self.small = self._small()
 
     def get(self, model_id: str) -> Model:
         """Any id gives a model: unknown ones get the catalog's cautious defaults."""
@@ -117,9 +139,26 @@ class Models:
         return model if window is None else evolve(model, context_window=window)
 
     def choices(self) -> list[tuple[str, str]]:
-        """Ids and names to choose from: the default first."""
-        ids = dict.fromkeys((self.default, *(m.id for m in self._catalog.all())))
+        """Ids and names to choose from: the default first. OpenAI's own are among them where they can be reached."""
+        ids = dict.fromkeys((self.default, *(m.id for m in self._catalog.all() if self._is_offered(m))))
         return [(id_, self.get(id_).name) for id_ in ids]
+
+    def services(self) -> list[str]:
+        """The services that the default model and the small one need, in this order; scripts need none."""
+        used = dict.fromkeys(self.get(id_).provider for id_ in (self.default, self.small))
+        return [name for name in used if name != "scripted"]
+
+    def _small(self) -> str:
+        """A model of another service would be told what was said, so none is taken unless the user named it."""
+        told = "small_model" in self._settings.sources or self.get(self.default).provider != OPENAI
+        return self._settings.small_model if told else self.default
+
+    def _is_offered(self, model: Model) -> bool:
+        settings = self._settings
+        if model.provider != OPENAI or model.id in settings.models:
+            return True
+        known = configured(settings, OPENAI) or key_command(settings, OPENAI)
+        return is_official(settings, OPENAI) and bool(known or self.get(self.default).provider == OPENAI)
 
     def provider(self, model: Model) -> Provider:
         """Raises ProviderError for a script that cannot be read."""
@@ -146,7 +185,7 @@ class Models:
 
     def _make(self, model: Model) -> Provider:
         if model.provider != "scripted":
-            return KeyedProvider(self._settings, self._mask)
+            return KeyedProvider(self._settings, self._mask, model.provider)
         name = model.id.removeprefix(SCRIPTED)
         if not name:
             choices = ", ".join(f"{SCRIPTED}{known}" for known in BUILT_IN)

@@ -69,6 +69,16 @@ def test_settings_and_their_faults_come_with_their_place(shell):
     assert [p for p in problems if "QUILLBACK_THINKING" in p]
 
 
+def test_values_are_shown_as_one_would_write_them(shell):
+    shell.home.mkdir()
+    given = {"titles": "false", "compact_at": "0", "max_cost": "1000000", "grind_cost": "2.50"}
+    toml = "".join(f"{name} = {value}\n" for name, value in given.items())
+    (shell.home / "config.toml").write_text(f"{toml}[egress]\nallow = []\ndeny = ['b.org', 'a.org']\n")
+    found = checks(shell("doctor", "--json"))
+    expected = {**given, "grind_cost": "2.5", "egress_allow": "nothing", "egress_deny": "a.org, b.org"}
+    assert {name: found[name]["found"].partition(" (")[0] for name in expected} == expected
+
+
 def test_where_a_setting_comes_from_is_told_only_if_it_does(shell):
     shell.home.mkdir()
     (shell.home / "config.toml").write_text('model = ""\nmode = "wild"\nthinking = "low"\n')

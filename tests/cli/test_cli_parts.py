@@ -6,23 +6,28 @@ import os
 import threading
 from itertools import pairwise
 from pathlib import Path
+from typing import get_args
 
 import pytest
+from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
+from quillback.cli import json_view
 from quillback.cli.clean import clean, one_line
 from quillback.cli.diffs import diff_lines
 from quillback.cli.exits import CliError
-from quillback.cli.export import without_secrets
+from quillback.cli.export import as_html, as_json, as_markdown, without_secrets
 from quillback.cli.find_session import PAGE, find, newest_of, sessions_of
 from quillback.cli.flow import MarkdownFlow
 from quillback.cli.json_view import json_line, to_json
+from quillback.cli.render import Renderer
 from quillback.cli.screen import Screen
 from quillback.cli.sink import Sink
 from quillback.config import Settings
-from quillback.core.event import Growth, MessageDropped, PartGrew, StopReason, TurnCompleted
-from quillback.core.message import Diff, Message, Role, Text, ToolKind, ToolUse
+from quillback.core.event import Event, Growth, MessageDropped, PartGrew, StopReason, TurnCompleted
+from quillback.core.message import Diff, Message, MessageState, Role, Text, ToolKind, ToolUse
+from quillback.core.text import number
 from quillback.session.pipe import EventPipe
 from support.stores import opened, record
 
@@ -123,6 +128,47 @@ def test_secrets_are_taken_out_longest_first(tmp_path):
         "key-12345-more key-12345 short", settings, {"DB": "key-12345-more", "OPENAI_API_KEY": "short"}
     )
     assert text == "[secret] [secret] short"
+
+
+@pytest.mark.parametrize("kind", get_args(Event))
+def test_the_description_of_the_json_names_every_event(kind):
+    assert f"`{json_view.type_name(kind)}`" in (json_view.__doc__ or "")
+
+
+# ---------------------------------------------------------------- prompts
+
+STEERED = Message("m1", "s1", 2, Role.USER, (Text("also\nthis"),), 5, steered=True)
+PROMPTS = (
+    Message("m0", "s1", 1, Role.USER, (Text("go"),), 5),
+    STEERED,
+    evolve(STEERED, id="m2", seq=3, state=MessageState.NOT_RUN),
+)
+
+
+@pytest.mark.anyio
+async def test_messages_that_were_added_to_a_turn_are_marked_wherever_prompts_are_shown():
+    reading, writing = os.pipe()
+    screen = Screen(Sink(writing), "utf-8")
+    renderer = Renderer(screen)
+    for message in PROMPTS:
+        renderer.replay(message)
+    await screen.flush()
+    shown = os.read(reading, 1000).decode()
+    os.close(reading)
+    os.close(writing)
+    assert shown == "> go\n\n> (steered) also\n> this\n\n> (steered, not run) also\n> this\n"
+    headings = [line for line in as_markdown(record("s1"), PROMPTS).splitlines() if line.startswith("## ")]
+    assert headings == ["## Prompt", "## Prompt (steered)", "## Prompt (steered, not run)"]
+    page = as_html(record("s1"), PROMPTS)
+    assert [page.count(f">{line[3:]}</p>") for line in headings] == [1, 1, 1]
+    assert json.loads(as_json(record("s1"), PROMPTS))["messages"][1]["steered"] is True
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(1e6, "1000000"), (0.5, "0.5"), (1e-7, "0.0000001"), (10.0, "10"), (0.0, "0"), (3, "3")]
+)
+def test_numbers_are_plain(value, text):
+    assert number(value) == text
 
 
 # ---------------------------------------------------------------- sessions

@@ -104,6 +104,27 @@ def test_no_final_output_is_exit_code_1(shell, recipe):
     assert not done.stdout.splitlines()[-1].startswith("{")
 
 
+def test_the_final_output_is_shown_once_and_last(shell, recipe):
+    shell.script('text: I count.\ncall: final_output {"n": 7}')
+    name = recipe("prompt: Count.\n" + OUTPUT)
+    done = shell("run", "--recipe", name)
+    assert done.stdout.count('{"n":7}') == 1
+    with shell.terminal("run", "--recipe", name) as terminal:
+        assert terminal.end() == 0
+    assert terminal.output.count('{"n":7}') == 1
+    assert terminal.output.strip().endswith('{"n":7}')
+    assert "I count." in terminal.output
+
+
+def test_what_is_said_of_checks_at_the_end_is_for_the_user(shell, recipe):
+    shell.script("text: No.\n---\ntext: Never.")
+    out = shell("run", "--recipe", recipe(RECIPE + "retries: 1\n"), "word=hi").stdout
+    assert "Going on: the checks do not pass yet. " in out
+    assert "The checks do not pass, after 2 tries.\n\n" in out
+    assert "grep -qx hi out.txt" in out
+    assert "mend it" not in out
+
+
 def test_an_output_that_is_no_object_is_unwrapped(shell, recipe):
     shell.script('call: final_output {"value": ["a", "b"]}')
     done = shell("run", "--recipe", recipe("prompt: List.\noutput: {type: array, items: {type: string}}"))
@@ -143,6 +164,10 @@ def test_wrong_parameters_are_exit_code_2_before_anything_runs(shell, recipe, ar
 
 def test_wrong_files_are_exit_code_2(shell, recipe):
     for text, said in (
+        (
+            "prompt: x\nmax_cost: -1",
+            "max_cost: -1 is not allowed; use a number of US dollars above 0, at most 1000000\n",
+        ),
         ("prompt: x\nretrys: 3", "it.yaml:2: retrys: no such key; did you mean retries?"),
         ("prompt: '{{ x }}'", "it.yaml:1: prompt: {{ x }} is no parameter; the recipe has no parameters"),
         ("prompt: x\nprompt: y", "it.yaml:2: prompt: is there twice, first in line 1"),

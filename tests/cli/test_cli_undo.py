@@ -39,11 +39,11 @@ def test_undo_goes_back_turn_by_turn_and_tells_the_session(shell, stored):
     assert file.read_text() == "two\n"
     done = shell("undo", stored[-8:])
     assert (done.returncode, done.stderr) == (0, "")
-    assert "“Change one”:\n\n- restored new/file.txt\n" in done.stdout
+    assert "“Change one”:\n\n- restored `new/file.txt`\n" in done.stdout
     assert file.read_text() == "one\n"
     done = shell("undo", stored)
     assert (done.returncode, done.stderr) == (0, "")
-    assert "- removed new/file.txt\n- removed old.txt\n" in done.stdout
+    assert "- removed `new/file.txt`\n- removed `old.txt`\n" in done.stdout
     assert list(shell.workspace.iterdir()) == []
     done = shell("undo", stored)
     assert (done.returncode, done.stderr) == (0, "")
@@ -60,7 +60,7 @@ def test_what_was_changed_since_is_left_alone(shell, stored):
     (shell.workspace / "new" / "file.txt").write_text("mine\n")
     done = shell("undo", stored)
     assert done.returncode == 1
-    assert "- left alone new/file.txt: changed since the agent wrote it" in done.stdout
+    assert "- left alone `new/file.txt`: changed since the agent wrote it" in done.stdout
     assert (shell.workspace / "new" / "file.txt").read_text() == "mine\n"
 
 

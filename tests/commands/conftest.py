@@ -54,6 +54,7 @@ class Room:
     box: PromptBox
     directory: Path
     project: dict[str, bytes]
+    untrusted: list[str]
     notices: list[str]
     desk: FakeDesk = field(factory=FakeDesk)
 
@@ -70,8 +71,17 @@ class Room:
         return await self.commands.run(name, argument, self.desk)
 
     async def said(self, name: str, argument: str = "") -> str:
+        """The answer of a command that was carried out."""
+        return await self._text(name, argument, refused=False)
+
+    async def refused(self, name: str, argument: str = "") -> str:
+        """The answer of one that was not."""
+        return await self._text(name, argument, refused=True)
+
+    async def _text(self, name: str, argument: str, *, refused: bool) -> str:
         result = await self.run(name, argument)
         assert isinstance(result, Say), result
+        assert result.refused is refused, result
         return result.text
 
     async def sent(self, name: str, argument: str = "") -> str:
@@ -90,17 +100,18 @@ async def healthy() -> str:
 @pytest.fixture
 def open_commands(tmp_path: Path) -> Callable[..., Room]:
     def make(**more: Any) -> Room:
-        box, project, notices = PromptBox(), dict[str, bytes](), list[str]()
+        box, project, untrusted, notices = PromptBox(), dict[str, bytes](), list[str](), list[str]()
         directory = tmp_path / "commands"
         commands = SessionCommands(
             directory=directory,
             project=lambda: project,
+            untrusted=lambda: untrusted,
             toolbox=box,
             doctor=healthy,
             notice=notices.append,
             **more,
         )
-        return Room(commands, box, directory, project, notices)
+        return Room(commands, box, directory, project, untrusted, notices)
 
     return make
 

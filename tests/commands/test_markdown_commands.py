@@ -30,7 +30,7 @@ def info(text: str):
         ("---\n---\nFix\n---\nmore", "Fix", ""),
         ("--- no front matter\nFix", "--- no front matter", ""),
         ("---\nwithout an end", "---", ""),
-        ("\ufeff---\r\ndescription: From afar\r\n---\r\nFix $ARGUMENTS", "From afar", "arguments"),
+        ("\ufeff---\r\ndescription: From afar\r\n---\r\nFix $ARGUMENTS", "From afar", "[text]"),
         ("Fix \x1b[31mred\x1b[0m", "Fix [31mred [0m", ""),
         ("x" * 500, "x" * 119 + "…", ""),
     ],
@@ -135,7 +135,7 @@ async def test_project_files_of_both_folders(room):
 
 async def test_a_command_that_needs_arguments_says_so(room):
     room.write("echo.md", "$ARGUMENTS")
-    assert "says nothing without arguments" in await room.said("echo")
+    assert "says nothing without arguments" in await room.refused("echo")
     assert await room.sent("echo", "hi") == "hi"
 
 

@@ -10,6 +10,8 @@ from quillback.core.commands import NAME_LIMIT, is_name, parse
     [
         ("/help", ("help", "")),
         ("/help  \n", ("help", "")),
+        ("  /help", ("help", "")),
+        ("\n\t/goal a\n b", ("goal", "a\n b")),
         ("/compact the plan ", ("compact", "the plan")),
         ("/goal\nall tests\n  pass", ("goal", "all tests\n  pass")),
         ("/goal first\nsecond", ("goal", "first\nsecond")),
@@ -26,7 +28,7 @@ def test_a_prompt_that_may_be_a_command(text, found):
 @pytest.mark.parametrize(
     "text",
     [
-        *("", "/", "//", "/ help", " /help", "help", "say /help", "/usr/bin", "/usr/bin is full", "/-x", "/_x", "/:x"),
+        *("", "/", "//", "/ help", " / help", "help", "say /help", "/usr/bin", "/usr/bin is full", "/-x", "/_x", "/:x"),
         *("/etc, for example", "/what?", "/a:", "/a::b", "/a.b", "/\x00", "/ä/ö", "/" + "x" * (NAME_LIMIT + 1)),
     ],
 )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from quillback.core.continuation import IDLE_REPLIES, NUDGES, RULES, STOP_HOOK_BLOCKS, Reason
+from quillback.core.continuation import IDLE_REPLIES, MEND, NUDGES, RULES, STOP_HOOK_BLOCKS, Reason
 from quillback.core.event import Continued, StopReason
 from quillback.core.hooks import HookAnswer
 from quillback.core.message import MessageState, Text
@@ -189,10 +189,11 @@ def test_checks_that_fail_are_told_and_tried_again_so_often():
         play.reply(say("done"))
         play.feed(ChecksRan(f"make test: exit code {n + 1}"))
         assert f"exit code {n + 1}" in told(play)
+        assert told(play).endswith(MEND)
     play.reply(say("done"))
     play.feed(ChecksRan("make test: exit code 9"))
     assert play.completed.checks_passed is False
-    assert "exit code 9" in play.completed.text
+    assert play.completed.text == "The checks do not pass, after 3 tries.\n\nmake test: exit code 9"
     assert reasons(play) == [Reason.CHECKS] * 2
 
 
@@ -289,7 +290,7 @@ def test_several_reasons_come_one_after_the_other():
     play = Play(aim=Aim(goal="g", recipe=Recipe(checks=(Check("x"),))), stop_hook=True)
     play.reply(say("done"))
     play.reply(say("done"))
-    play.feed(ChecksRan("no"))
+    play.feed(ChecksRan("1 of 1 failed.\n\n$ x"))
     play.reply(say("done"))
     play.feed(ChecksRan(""))
     play.feed(StopAnswered(HookAnswer(blocked="no")))
@@ -297,4 +298,9 @@ def test_several_reasons_come_one_after_the_other():
     play.feed(ChecksRan(""))
     play.feed(StopAnswered(HookAnswer()))
     assert reasons(play) == [Reason.GOAL, Reason.CHECKS, Reason.STOP_HOOK]
+    assert [e.why for e in play.events if isinstance(e, Continued)] == [
+        "the goal is checked before the end",
+        "the checks do not pass yet. 1 of 1 failed.",
+        "a Stop hook says that the work is not done: no",
+    ]
     assert Text("g") != play.completed.text

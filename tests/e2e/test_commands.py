@@ -169,16 +169,21 @@ async def test_a_projects_files_count_only_as_they_were_trusted(tmp_path, fake: 
     async with agent(tmp_path, fake.base_url) as a:
         session = await a.session()
         assert "ship" not in await listed(a, session)
-        turn = await a.client.prompt(session, "/ship")
-        assert "There is no command /ship." in turn.text
+        for prompt in ("/ship", "/ship it [[a]]"):
+            turn = await a.client.prompt(session, prompt)
+            assert "`.claude/commands/ship.md` is a file of this project, and you do not trust" in turn.text
+            assert f"`quillback trust {a.workspace}`" in turn.text
+            assert turn.result["_meta"]["quillback.dev"]["refused"] is True
         assert fake.requests == []
-        assert any("add slash commands: .claude/commands/ship.md" in json.dumps(u) for u in turn.updates)
+        told = a.client.updates[session]
+        assert any("add slash commands: .claude/commands/ship.md" in json.dumps(u) for u in told)
         trusting(tmp_path, a.workspace)
-        assert (await a.client.prompt(session, "/ship")).text == "deployed"
+        turn = await a.client.prompt(session, "/ship")
+        assert (turn.text, "refused" in turn.result["_meta"]["quillback.dev"]) == ("deployed", False)
         await listed(a, session, "ship")
         (folder / "ship.md").write_text("Something else.")
         turn = await a.client.prompt(session, "/ship")
-        assert "There is no command /ship." in turn.text
+        assert "you do not trust the project as it is now" in turn.text
         assert "ship" not in lists(a, session)[-1]
 
 

@@ -149,5 +149,5 @@ async def test_a_projects_recipe_counts_only_while_it_is_trusted_as_it_is(tmp_pa
         (a.workspace / "checked").unlink()
         put(folder, "theirs.yaml", "prompt: Do worse.\nchecks: ['touch checked']")
         turn = await a.client.prompt(session, "/theirs")
-        assert "There is no command /theirs." in turn.text
+        assert "`.quillback/recipes/theirs.yaml` is a file of this project, and you do not trust" in turn.text
         assert not (a.workspace / "checked").exists()

@@ -40,7 +40,7 @@ async def test_undo_over_the_wire(tmp_path, fake: FakeModel):
         answer = await a.client.request(UNDO, {"sessionId": session})
         assert (answer["restored"], answer["removed"], answer["kept"]) == ([str(file)], [], [])
         assert answer["messageId"].startswith("msg_")
-        assert "restored a.txt" in answer["text"]
+        assert "restored `a.txt`" in answer["text"]
         assert file.read_bytes() == b"one\r\n"
         file.write_bytes(b"mine\r\n")
         answer = await a.client.request(UNDO, {"sessionId": session})

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from quillback.core.commands import CommandInfo, Expand, Say
+from quillback.core.commands import CommandInfo, Expand, LeftOut, Say
 from quillback.core.message import Text
 from quillback.core.rules import Mode
 from quillback.core.turn_types import Check
 from quillback.recipes import commands as module
-from quillback.recipes.commands import BROKEN, ORIGIN, RecipeCommands, stricter
+from quillback.recipes.commands import BAD_NAME, BROKEN, ORIGIN, RecipeCommands, stricter
 from support.desks import FakeDesk
 
 pytestmark = pytest.mark.anyio
@@ -48,6 +48,19 @@ def test_what_is_advertised(tmp_path):
         CommandInfo("fix", "Mends a file", "file=... [level=low|high] [n=number]", ORIGIN),
         CommandInfo("other", "The other", "", ORIGIN),
     )
+
+
+def test_files_that_are_no_commands_are_named_with_the_reason(tmp_path):
+    commands = source(tmp_path, fix=FIX)
+    (tmp_path / "not a name.yaml").write_text(FIX)
+    (tmp_path / "fix.yml").write_text(FIX)
+    (tmp_path / "notes.txt").write_text(FIX)
+    assert commands.left_out() == [
+        LeftOut(str(tmp_path / "fix.yml"), "fix", "another recipe is `/fix`"),
+        LeftOut(str(tmp_path / "not a name.yaml"), "not a name", BAD_NAME),
+    ]
+    (tmp_path / "not a name.yaml").unlink()
+    assert len(commands.left_out()) == 1
 
 
 def test_no_folder_means_no_commands_and_files_may_come_and_go(tmp_path):
@@ -90,6 +103,7 @@ async def test_a_recipe_stands_for_its_parts_and_its_aim(tmp_path):
 async def test_what_is_wrong_is_said_to_the_user(tmp_path, name, argument, said):
     result = await source(tmp_path, fix=FIX, broken="prompt: {{ x }}").run(name, argument, desk())
     assert isinstance(result, Say)
+    assert result.refused
     assert said.format(folder=tmp_path) in result.text
 
 

@@ -11,7 +11,7 @@ from quillback.core.audit import Decision
 from quillback.core.event import Event, MessageAdded, Noticed, StopReason, ToolChanged, ToolStarted
 from quillback.core.hooks import NOTHING, HookAnswer, HookCall, HookPoint
 from quillback.core.message import MessageState, Text, ToolKind
-from quillback.core.ports import Access, Choice, Mode, ToolError
+from quillback.core.ports import Access, Choice, Mode, ToolError, ToolOutcome
 from quillback.core.verdict import Allow, Ask, Deny
 from quillback.inspectors.permission import PermissionInspector
 from quillback.inspectors.security import SecurityInspector
@@ -173,7 +173,7 @@ async def test_what_really_runs_is_shown_told_and_written_down(tmp_path):
     script = reply(call("shell", {"command": "ls"}))
     async with kit(tmp_path, script, DONE, tools=[tool], hooks=hooks(pre=to("ls -l"))) as k:
         events = await k.play()
-        assert texts(k) == [["ran ls -l", 'A hook changed the arguments; what counts is: {"command": "ls -l"}']]
+        assert texts(k) == [["ran ls -l", '\n\nA hook changed the arguments; what counts is: {"command": "ls -l"}']]
         changed = next(e for e in events if isinstance(e, ToolChanged))
         started = next(e for e in events if isinstance(e, ToolStarted))
         assert events.index(changed) < events.index(started)
@@ -208,7 +208,7 @@ async def test_arguments_of_a_hook_need_the_permission_that_the_models_would_nee
         (ask,) = k.editor.asks
         assert ask.call.input == {"path": "b"}
         assert ask.call.title == "read b"
-        assert texts(k) == [[REJECTED, 'A hook changed the arguments; what counts is: {"path": "b"}']]
+        assert texts(k) == [[REJECTED, '\n\nA hook changed the arguments; what counts is: {"path": "b"}']]
 
 
 @pytest.mark.parametrize(
@@ -280,7 +280,7 @@ async def test_what_hooks_add_comes_after_the_result(tmp_path):
     said = hooks(pre=HookAnswer(context=("mind the gap",)), post=HookAnswer(context=("lint: 2",), blocked="not tidy"))
     async with kit(tmp_path, reply(call("ping")), DONE, hooks=said) as k:
         await k.play()
-        assert texts(k) == [["ping", "From a hook: mind the gap", "From a hook: lint: 2", "A hook objects: not tidy"]]
+        assert k.results() == ["ping\n\nFrom a hook: mind the gap\n\nFrom a hook: lint: 2\n\nA hook objects: not tidy"]
         assert not k.tool_results()[0].is_error
 
 
@@ -292,8 +292,18 @@ async def test_a_failure_has_hooks_of_its_own(tmp_path):
     async with kit(tmp_path, reply(call("ping")), DONE, hooks=said) as k:
         k.tools["ping"].body = fails
         await k.play()
-        assert texts(k) == [["bad", "From a hook: try make"]]
+        assert k.results() == ["bad\n\nFrom a hook: try make"]
         assert k.tool_results()[0].is_error
+
+
+async def test_what_hooks_add_to_a_result_without_text_begins_with_no_gap(tmp_path):
+    async def empty(run):
+        yield ToolOutcome(content=())
+
+    async with kit(tmp_path, reply(call("ping")), DONE, hooks=hooks(post=HookAnswer(context=("one", "two")))) as k:
+        k.tools["ping"].body = empty
+        await k.play()
+        assert k.results() == ["From a hook: one\n\nFrom a hook: two"]
 
 
 async def test_a_call_that_the_user_rejected_has_no_hooks_after_it(tmp_path):

@@ -5,10 +5,10 @@ import asyncio
 import pytest
 from attrs import define, field
 
-from quillback.core.commands import Begin, Clear, CommandInfo, Compact, Desk, Expand, Say
+from quillback.core.commands import Begin, Clear, CommandInfo, Compact, Desk, Expand, Say, refusal
 from quillback.core.event import Continued, HistoryReplaced, Noticed, StopReason, UsageChanged
 from quillback.core.hooks import NOTHING, HookAnswer, HookCall, HookPoint
-from quillback.core.message import MessageState, Role, Text
+from quillback.core.message import MessageState, Role, Text, Usage
 from quillback.core.model import ProviderEvent
 from quillback.core.ports import ToolOutcome
 from quillback.session.session import NotRunningError
@@ -56,8 +56,6 @@ class FakeCommands:
 
 
 def full(text: str) -> list[ProviderEvent]:
-    from quillback.core.message import Usage
-
     return reply(say(text), usage=Usage(FULL, 100))
 
 
@@ -99,7 +97,7 @@ async def test_a_prompt_that_a_hook_refuses_never_reaches_the_model(tmp_path):
     hooks = FakeHooks({HookPoint.USER_PROMPT_SUBMIT: HookAnswer(blocked="no secrets")})
     async with kit(tmp_path, reply(say("ok")), hooks=hooks) as k:
         done = completed(await k.play("my key is x"))
-        assert (done.stop_reason, done.error) == (StopReason.END_TURN, "")
+        assert (done.stop_reason, done.error, done.refused) == (StopReason.END_TURN, "", True)
         assert "no secrets" in done.text
         assert k.model.requests == []
         hooks.answers.clear()
@@ -259,6 +257,64 @@ async def test_a_hook_may_refuse_what_the_user_adds(tmp_path):
             await k.session.steer([Text("rm everything")])
         gate.set()
         assert completed(await running).text == "ok"
+
+
+async def test_what_the_user_adds_is_marked_as_such_and_apart_from_what_a_hook_adds_to_it(tmp_path):
+    gate = Gate()
+    hooks = FakeHooks({HookPoint.USER_PROMPT_SUBMIT: HookAnswer(context=("it is monday",))})
+
+    async def held(run):
+        await gate()
+        yield ToolOutcome(content=(Text("done"),))
+
+    scripts = reply(call("ask")), reply(say("ok"))
+    async with kit(tmp_path, *scripts, tools=(FakeTool(spec("ask"), held),), hooks=hooks) as k:
+        running = collect(k.session.submit([Text("go")]))
+        await gate.wait()
+        await k.session.steer([Text("also this")])
+        gate.open()
+        await running
+        prompts = [(m.text(), m.steered) for m in await k.stored() if m.role is Role.USER and m.visible_to_user]
+        assert prompts == [("go", False), ("also this\n\nit is monday", True)]
+
+
+@pytest.mark.parametrize(
+    ("result", "refused"),
+    [(Say("It is."), False), (refusal("It is not."), True), (Clear("Gone."), False), (Compact(), False)],
+)
+async def test_the_end_of_a_turn_says_whether_a_command_was_carried_out(tmp_path, result, refused):
+    async with kit(tmp_path, commands=FakeCommands({"it": result})) as k:
+        end = completed(await k.play("/it"))
+        assert (end.stop_reason, end.error, end.refused) == (StopReason.END_TURN, "", refused)
+
+
+async def test_a_compaction_by_hand_that_fails_was_not_carried_out(tmp_path):
+    hooks = FakeHooks({HookPoint.PRE_COMPACT: HookAnswer(blocked="not now")})
+    async with kit(tmp_path, reply(say("one")), commands=FakeCommands({"compact": Compact()}), hooks=hooks) as k:
+        await k.play("first")
+        end = completed(await k.play("/compact"))
+        assert end.refused
+        assert "not now" in end.text
+
+
+async def test_the_tokens_of_a_summary_are_the_turns(tmp_path):
+    summary = reply(say("SUMMARY"), usage=Usage(500, 50))
+    async with kit(tmp_path, reply(say("one")), summary, commands=FakeCommands({"compact": Compact()})) as k:
+        await k.play("first")
+        end = completed(await k.play("/compact"))
+        assert (end.input_tokens, end.output_tokens) == (500, 50)
+
+
+async def test_what_hooks_say_after_the_last_turn_waits_for_who_asks(tmp_path):
+    points = {
+        HookPoint.TURN_COMPLETED: HookAnswer(notes=("well done",)),
+        HookPoint.SESSION_END: HookAnswer(notes=("bye",)),
+    }
+    async with kit(tmp_path, reply(say("one")), hooks=FakeHooks(points)) as k:
+        assert [e for e in await k.play("first") if isinstance(e, Noticed)] == []
+        await k.sessions.close(k.session.record.id)
+        assert [noticed.title for noticed in k.session.take_notes()] == ["well done", "bye"]
+        assert k.session.take_notes() == []
 
 
 async def test_reminders_and_summaries_leave_calls_and_results_together(tmp_path):

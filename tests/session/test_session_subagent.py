@@ -13,7 +13,7 @@ from quillback.core.verdict import Allow
 from quillback.inspectors.permission import PermissionInspector
 from quillback.session.subagent_parts import NEVER
 from support.fakes import FakeTool, Gate, outcome, until
-from support.replies import call, reply, say, spec
+from support.replies import USAGE, call, reply, say, spec
 from support.session_kit import collect, completed, drain
 from support.subagents import PRICE, children, room, shell, steps, tasks
 
@@ -35,6 +35,8 @@ async def test_the_answer_comes_back_with_cost_and_session(tmp_path):
         assert child.title == "kid: look"
         assert (child.parent, child.mode, child.model) == (k.session.record.id, Mode.AUTO, "m1")
         assert end.cost == pytest.approx(4 * PRICE)
+        read = USAGE.context_size - USAGE.output_tokens
+        assert (end.input_tokens, end.output_tokens) == (4 * read, 4 * USAGE.output_tokens)
         assert child.cost == pytest.approx(2 * PRICE)
         assert k.session.record.cost == pytest.approx(end.cost)
         assert [r.id for r in await k.store.sessions()] == [k.session.record.id]

@@ -5,8 +5,9 @@ import asyncio
 import pytest
 from attrs import evolve
 
-from quillback.core.commands import Say
+from quillback.core.commands import Clear, Compact, Expand, Say, refusal
 from quillback.core.event import Retitled, TurnCompleted
+from quillback.core.hooks import HookAnswer, HookPoint
 from quillback.core.message import Text
 from quillback.core.model import Failure, ProviderError
 from quillback.core.usage import cost
@@ -97,25 +98,63 @@ async def test_it_is_asked_for_once(tmp_path):
         assert writer.prompts == ["one"]
 
 
-async def test_a_command_is_a_title_only_until_there_is_a_prompt(tmp_path):
-    class Help:
-        def available(self):
-            return ()
+class Answers:
+    """Commands that stand for what a test says."""
 
-        async def run(self, name, argument, desk):
-            return Say("helped")
+    def __init__(self, **results):
+        self.results = results
 
-        async def changed(self):
-            await asyncio.Event().wait()
+    def available(self):
+        return ()
 
+    async def run(self, name, argument, desk):
+        return self.results[name]
+
+    async def changed(self):
+        await asyncio.Event().wait()
+
+
+ANSWERED = {
+    "cost": Say("$0"),
+    "foo": refusal("There is no command."),
+    "clear": Clear("Forgotten."),
+    "compact": Compact(),
+}
+
+
+async def test_a_command_that_is_only_answered_is_no_title(tmp_path):
     writer = Writer()
-    async with kit(tmp_path, DONE, commands=Help(), title=writer) as k:
-        assert titles(await k.play("/help")) == ["/help"]
-        assert titles(await k.play("/other")) == []
-        events = await k.play("fix the bug")
+    async with kit(tmp_path, DONE, commands=Answers(**ANSWERED), title=writer) as k:
+        for name in ANSWERED:
+            assert titles(await k.play(f"/{name}")) == []
+        assert k.session.record.title == ""
+        await k.sessions.close(k.session.record.id)
+        session = await k.sessions.open(k.session.record.id, k.cwd)  # as with `quillback run --continue`
+        events = await k.play("fix the bug", session)
         assert titles(events)[0] == "fix the bug"
-        await until(lambda: k.session.record.title == "A better title")
+        await until(lambda: session.record.title == "A better title")
         assert writer.prompts == ["fix the bug"]
+
+
+async def test_nor_is_a_prompt_that_a_hook_did_not_let_through(tmp_path):
+    class Guards:
+        def any(self, point):
+            return point is HookPoint.USER_PROMPT_SUBMIT
+
+        async def fire(self, call):
+            return HookAnswer(blocked="no secrets")
+
+    async with kit(tmp_path, hooks=Guards(), title=Writer()) as k:
+        assert titles(await k.play("the key is 42")) == []
+
+
+async def test_a_command_that_begins_a_turn_is_the_title_and_no_better_one_is_asked_for(tmp_path):
+    writer = Writer()
+    commands = Answers(fix=Expand((Text("Fix it all"),)))
+    async with kit(tmp_path, DONE, DONE, commands=commands, title=writer) as k:
+        assert titles(await k.play("/fix it")) == ["/fix it"]
+        assert titles(await k.play("thanks")) == []
+        assert (k.session.record.title, writer.prompts) == ("/fix it", [])
 
 
 async def test_a_failure_inside_costs_the_turn_nothing(tmp_path):

@@ -35,7 +35,7 @@ def summariser(model: FakeModel, *models, seconds: float = 5.0) -> Summariser:
 
 async def test_the_small_model_is_asked_and_its_cost_is_known():
     model = FakeModel(reply(say("SUMMARY"), usage=Usage(1_000_000, 0)))
-    assert await summariser(model).summarise(ASKED) == Compacted("SUMMARY", 1.0)
+    assert await summariser(model).summarise(ASKED) == Compacted("SUMMARY", 1.0, Usage(1_000_000, 0))
     (request,) = model.requests
     assert (request.model, request.tools, request.side) == (SMALL, (), True)
     assert "port the parser" in str(request.messages)

@@ -11,10 +11,10 @@ from quillback.core.commands import CommandResult, Desk, Say
 from quillback.core.event import StopReason
 from quillback.core.message import Message, Role, Text, Thinking
 from quillback.core.ports import Editor, SessionBusyError, SessionRecord, StoreError
-from quillback.core.undo import Before, Fate, Original, RestoreFile, UndoReport, digest_of
+from quillback.core.undo import NOTHING, Before, Fate, Original, RestoreFile, UndoReport, digest_of, undo_text
 from quillback.session.session import Session
 from quillback.session.subagent_parts import NoCommands
-from quillback.session.undo import CUT_OFF, NOTHING, Keeper, UndoBusyError, undo_messages, undo_stored, undo_text
+from quillback.session.undo import CUT_OFF, Keeper, UndoBusyError, undo_messages, undo_stored
 from quillback.tools.restore import restorer
 from support.fakes import Body, FakeTool, Gate, outcome, until
 from support.replies import call, reply, say, spec, think
@@ -61,8 +61,8 @@ async def test_model_and_user_are_told(tmp_path):
         model, user = k.session.history[-2:]
         assert (model.role, model.visible_to_user, model.visible_to_model) == (Role.USER, False, True)
         assert (user.role, user.visible_to_user, user.visible_to_model) == (Role.ASSISTANT, True, False)
-        assert "restored a.txt" in model.text()
-        assert "restored a.txt" in user.text()
+        assert "restored `a.txt`" in model.text()
+        assert "restored `a.txt`" in user.text()
         assert "“Change a.txt”" in user.text()
         assert await k.stored() == k.session.history
         await k.play("And now?")
@@ -97,15 +97,15 @@ async def test_a_session_that_is_not_open_is_undone_and_given_back(tmp_path):
         assert await undo_stored(elsewhere, record, k.editor) == (UndoReport(""), "")
         await other.close()
         session = await k.sessions.open(record.id, k.cwd)
-        assert ["removed new.txt" in m.text() for m in session.history[-2:]] == [True, True]
+        assert ["removed `new.txt`" in m.text() for m in session.history[-2:]] == [True, True]
 
 
 class Undoes(NoCommands):
     """Knows `/undo`."""
 
     async def run(self, name: str, argument: str, desk: Desk) -> CommandResult | None:
-        report = await desk.undo()
-        return Say(undo_text(report, desk.record.cwd))
+        report, prompt = await desk.undo()
+        return Say(undo_text(report, desk.record.cwd, prompt))
 
 
 async def many(k: Kit, count: int) -> list[Path]:
@@ -141,7 +141,7 @@ async def test_an_undo_that_is_cancelled_comes_to_its_end_and_is_told(tmp_path, 
         end = completed(await running)
         assert (end.stop_reason, end.error) in ((StopReason.CANCELLED, ""), (StopReason.END_TURN, ""))
         assert not [f for f in files if f.exists()]
-        told_of(k, files, "- removed {}")
+        told_of(k, files, "- removed `{}`")
         assert await k.stored() == k.session.history
         await k.play("And now?")
         asked = "".join(p.text for m in k.model.requests[-1].messages for p in m.parts if isinstance(p, Text))
@@ -159,7 +159,7 @@ async def test_a_request_to_undo_that_is_cancelled_comes_to_its_end_too(tmp_path
         undoing.cancel()
         assert len((await undoing).removed) == 20
         assert not [f for f in files if f.exists()]
-        told_of(k, files, "- removed {}")
+        told_of(k, files, "- removed `{}`")
 
 
 async def test_a_cancelled_undo_that_hangs_is_cut_off_and_says_how_far_it_came(tmp_path, monkeypatch):
@@ -184,8 +184,8 @@ async def test_a_cancelled_undo_that_hangs_is_cut_off_and_says_how_far_it_came(t
         k.session.cancel()
         assert completed(await running).stop_reason is StopReason.CANCELLED
         assert [f.exists() for f in files] == [True, True, False, False]
-        told_of(k, files[2:], "- removed {}")
-        told_of(k, files[:2], "- left alone {}: " + CUT_OFF)
+        told_of(k, files[2:], "- removed `{}`")
+        told_of(k, files[:2], "- left alone `{}`: " + CUT_OFF)
         hangs.clear()
         assert (await k.session.undo()).removed == tuple(map(str, files))
         assert not [f for f in files if f.exists()]
@@ -209,12 +209,13 @@ async def test_a_database_that_fails_in_the_middle_hides_nothing(tmp_path, monke
         with pytest.raises(StoreError, match=r"undo again to go on\. the disk is gone"):
             await k.session.undo()
         assert [f.exists() for f in files] == [True, True, False, False]
-        told_of(k, files[2:], "- removed {}")
+        told_of(k, files[2:], "- removed `{}`")
         monkeypatch.setattr(originals, "settle", never)
         assert len((await k.session.undo()).removed) == 4
         assert "the disk is full" in caplog.text
         monkeypatch.setattr(originals, "settle", settle)
-        assert len((await k.session.undo()).removed) == 4, "done over: nothing else is touched"
+        again = await k.session.undo()
+        assert len(again.removed) == len(again.already) == 4, "done over: nothing else is touched"
         assert await k.session.undo() == UndoReport("")
 
 
@@ -222,12 +223,21 @@ def test_what_is_said():
     report = UndoReport("u1", ("/w/a", "/other/b"), ("/w/c",), (("/w/d\n", "changed"),))
     text = undo_text(report, "/w", "Do this\nand that")
     assert text.startswith(
-        "Undid the file changes of the turn “Do this and that”:\n\n- restored a\n- restored /other/b\n"
+        "Undid the file changes of the turn “Do this and that”:\n\n- restored `a`\n- restored `/other/b`\n"
     )
-    assert "\n- removed c\n- left alone d: changed\n" in text
+    assert "\n- removed `c`\n- left alone `d`: changed\n" in text
     assert "shell commands" in text
     assert undo_text(UndoReport(""), "/w") == NOTHING
     assert "were not undone" in undo_text(UndoReport("u1", kept=(("/w/a", "changed"),)), "/w")
+    some = UndoReport("u1", ("/w/a", "/w/b"), ("/w/c", "/w/d"), already=("/w/b", "/w/d"))
+    assert (
+        undo_text(some, "/w")
+        .partition("\n\n")[2]
+        .startswith("- restored `a`\n- already as it was before: `b`\n- removed `c`\n- already gone: `d`\n")
+    )
+    assert "were undone already:" in undo_text(UndoReport("u1", removed=("/w/c",), already=("/w/c",)), "/w")
+    assert "were not undone:" in undo_text(UndoReport("u1", (), ("/w/c",), (("/w/a", "x"),), ("/w/c",)), "/w")
+    assert "- restored `__init__.py`" in undo_text(UndoReport("u1", ("/w/__init__.py",)), "/w")
     given = {"cwd": "/w", "session_id": "s1", "new_id": str, "now": lambda: 1}
     assert undo_messages(UndoReport(""), [], **given) == []
     (only,) = undo_messages(report, [message("u9", seq=9)], **given, for_user=False)

@@ -40,9 +40,9 @@ class FakeDesk:
         self._fail()
         return self.decisions
 
-    async def undo(self) -> UndoReport:
+    async def undo(self) -> tuple[UndoReport, str]:
         self._fail()
-        return self.report
+        return self.report, "Change it"
 
     async def fork(self) -> str:
         self._fail()

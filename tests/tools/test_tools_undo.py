@@ -4,6 +4,7 @@ import random
 import stat
 import time
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 
@@ -65,6 +66,19 @@ async def test_what_others_wrote_since_stays(t: Turns):
     assert not gone.exists()
     assert fine.read_text() == "zero\n"
     assert await t.undone() == {"prompt": ""}, "what is left alone does not keep undo from going further back"
+
+
+async def test_what_the_user_has_taken_back_already_is_told_apart(t: Turns):
+    mine = t.room.file("mine.txt", "zero\n")
+    t.room.file("fine.txt", "zero\n")
+    for name in ("mine.txt", "fine.txt", "gone.txt", "new.txt"):
+        await t.write(name, "one\n")
+    mine.write_text("zero\n")
+    (t.room.workspace / "gone.txt").unlink()
+    report = await t.undo()
+    assert [Path(path).name for path in report.already] == ["gone.txt", "mine.txt"]
+    assert [Path(path).name for path in report.removed] == ["gone.txt", "new.txt"]
+    assert [Path(path).name for path in report.restored] == ["fine.txt", "mine.txt"]
 
 
 async def test_changes_of_others_within_a_turn_or_between_turns_are_found_again(t: Turns):
@@ -202,10 +216,11 @@ async def test_after_a_kill_at_any_moment_all_can_be_undone(tmp_path):
         async def main():
             async with turns(path) as t:
                 t.room.file("a.txt", "zero")
-                print("begun", flush=True)
                 for number in range(400):
                     t.prompt = f"p{number // 8}"
                     await t.write("a.txt", f"{number}")
+                    if number == 0:
+                        print("begun", flush=True)
                     await t.write(f"new/{number % 7}.txt", f"{number}")
 
         asyncio.run(main())

@@ -19,7 +19,8 @@ from quillback.cli.turn import Start
 from quillback.config import Settings
 from quillback.core.model import Thinking
 from quillback.core.ports import Choice, Mode
-from quillback.models import DEFAULT_MODEL
+from quillback.credentials import configured
+from quillback.models import DEFAULT_MODEL, Models
 
 SCRIPT = "scripted:demo"
 PROMPT = "The test in test_greeting.py fails. Find out why, fix it, and show that the test passes."
@@ -72,9 +73,8 @@ def _check(options: Namespace) -> None:
 
 def _model(settings: Settings) -> str:
     """The configured model where there is a key for it."""
-    if settings.anthropic_api_key or settings.anthropic_auth_token:
-        return settings.model or DEFAULT_MODEL
-    return SCRIPT
+    model = Models(settings).get(settings.model or DEFAULT_MODEL)
+    return model.id if configured(settings, model.provider) else SCRIPT
 
 
 def _test_passes(workspace: Path) -> bool:

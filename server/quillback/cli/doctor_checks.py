@@ -17,13 +17,17 @@ from quillback import __version__
 from quillback.app import database_health, inspector_problems, service_answer
 from quillback.config import Settings
 from quillback.core.model import ProviderError
-from quillback.credentials import CredentialsError, keyring_backend, resolve_api_key
+from quillback.core.text import number
+from quillback.credentials import OPENAI, TITLES, CredentialsError, base_url, keyring_backend, resolve_api_key
 from quillback.models import SCRIPTED, Models
 from quillback.problems import problems_of, warnings_of
 
 ELSEWHERE = ("sandbox",)
 """Settings with a check of their own."""
-PRIVATE = ("anthropic_api_key", "anthropic_auth_token", "anthropic_base_url", "api_key_command", "models")
+PRIVATE = (
+    *("anthropic_api_key", "anthropic_auth_token", "anthropic_base_url", "api_key_command", "models"),
+    *("openai_api_key", "openai_base_url", "openai_api_key_command"),
+)
 ALWAYS_SHOWN = ("model", "mode", "thinking")
 
 
@@ -83,9 +87,24 @@ def configured(settings: Settings) -> Iterator[Check]:
     for field in fields(Settings):
         source = settings.sources.get(field.name, "")
         if field.name in ALWAYS_SHOWN or (source and field.name not in (*PRIVATE, *ELSEWHERE)):
-            value = getattr(settings, field.name) or (Models(settings).default if field.name == "model" else "")
-            shown = ", ".join(sorted(value)) if isinstance(value, frozenset | tuple) else str(value)
+            value = getattr(settings, field.name)
+            shown = _shown(value) or (Models(settings).default if field.name == "model" else "nothing")
             yield Check(field.name, State.OK, f"{shown} ({source or 'default'})")
+
+
+def _shown(value: object) -> str:
+    """As one would write it in config.toml; empty for nothing."""
+    match value:
+        case None:
+            return ""
+        case bool():
+            return str(value).lower()
+        case float():
+            return number(value)
+        case frozenset() | tuple():
+            return ", ".join(sorted(map(str, value)))
+        case _:
+            return str(value)
 
 
 def database(settings: Settings) -> Iterator[Check]:
@@ -112,30 +131,46 @@ def credentials(settings: Settings) -> Iterator[Check]:
         else:
             yield Check("credentials", State.OK, f"none needed for {model}")
         return
-    try:
-        found = resolve_api_key(settings)
-    except CredentialsError as error:
-        wrong, _, advice = str(error).partition(". ")
-        yield Check("credentials", State.BAD, wrong.rstrip("."), advice)
-        return
-    field = "anthropic_api_key" if settings.anthropic_api_key else "anthropic_auth_token"
-    yield Check("credentials", State.OK, settings.sources.get(field, "") or found.source)
+    for name in Models(settings).services():
+        try:
+            found = resolve_api_key(settings, name)
+        except CredentialsError as error:
+            wrong, _, advice = str(error).partition(". ")
+            yield Check("credentials", State.BAD, wrong.rstrip("."), advice)
+        else:
+            yield Check("credentials", State.OK, _of(settings, name, key_place(settings, name) or found.source))
+
+
+def key_place(settings: Settings, service: str) -> str:
+    """Where the key that is configured for a service stands; empty if there is none."""
+    fields = (f"{service}_api_key", f"{service}_auth_token")
+    field = next((f for f in fields if getattr(settings, f, "")), "")
+    return settings.sources.get(field, "config.toml" if field else "")
+
+
+def _of(settings: Settings, service: str, found: str) -> str:
+    """Names the service where several are used."""
+    return found if len(Models(settings).services()) == 1 else f"{TITLES[service]}: {found}"
 
 
 def service(settings: Settings) -> Iterator[Check]:
-    """The base URL without a password that may be in it."""
-    parts = urlsplit(settings.anthropic_base_url)
-    address = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
-    yield Check("base URL", State.OK, f"{address} ({settings.sources.get('anthropic_base_url', 'default')})")
+    """The base URLs without a password that may be in them."""
+    for name in Models(settings).services():
+        parts = urlsplit(base_url(settings, name))
+        address = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+        source = settings.sources.get(f"{name}_base_url", "default")
+        yield Check("base URL", State.OK, _of(settings, name, f"{address} ({source})"))
 
 
 def reachable(settings: Settings) -> Iterator[Check]:
-    try:
-        found, serves = asyncio.run(service_answer(settings))
-        advice = "" if serves else "it does not look like a server of the Messages API: check the base URL"
-        yield Check("network", State.OK if serves else State.NOTE, found, advice)
-    except ProviderError as error:
-        yield Check("network", State.BAD, error.message)
+    for name in Models(settings).services():
+        try:
+            found, serves = asyncio.run(service_answer(settings, name))
+            api = "chat completions" if name == OPENAI else "the Messages API"
+            advice = "" if serves else f"it does not look like a server of {api}: check the base URL"
+            yield Check("network", State.OK if serves else State.NOTE, found, advice)
+        except ProviderError as error:
+            yield Check("network", State.BAD, error.message)
 
 
 def programs(settings: Settings) -> Iterator[Check]:

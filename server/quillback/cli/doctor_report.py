@@ -3,11 +3,22 @@
 from collections.abc import Iterator
 
 from quillback.cli.clean import one_line
-from quillback.cli.doctor_checks import Check, State, config, configured, editor, home, program, programs, service
+from quillback.cli.doctor_checks import (
+    Check,
+    State,
+    config,
+    configured,
+    editor,
+    home,
+    key_place,
+    program,
+    programs,
+    service,
+)
 from quillback.cli.doctor_tools import mcp_servers
 from quillback.config import Settings
-from quillback.credentials import is_anthropic
-from quillback.models import SCRIPTED
+from quillback.credentials import is_official, key_command
+from quillback.models import SCRIPTED, Models
 
 
 def report(settings: Settings) -> str:
@@ -26,14 +37,17 @@ def credentials(settings: Settings) -> Iterator[Check]:
     name = "credentials"
     if settings.model.startswith(SCRIPTED):
         yield Check(name, State.OK, f"none needed for {settings.model}")
-    elif field := next((f for f in ("anthropic_api_key", "anthropic_auth_token") if getattr(settings, f)), ""):
-        yield Check(name, State.OK, settings.sources.get(field, "config.toml"))
-    elif settings.api_key_command:
-        yield Check(name, State.OK, "api_key_command (not run here)")
-    elif is_anthropic(settings.anthropic_base_url):
-        yield Check(name, State.NOTE, "the system keyring (not asked here)", "set ANTHROPIC_API_KEY if it has no key")
-    else:
-        yield Check(name, State.OK, "none needed")
+        return
+    for service_name in Models(settings).services():
+        if place := key_place(settings, service_name):
+            yield Check(name, State.OK, place)
+        elif key_command(settings, service_name):
+            yield Check(name, State.OK, "api_key_command (not run here)")
+        elif is_official(settings, service_name):
+            advice = f"set {service_name.upper()}_API_KEY if it has no key"
+            yield Check(name, State.NOTE, "the system keyring (not asked here)", advice)
+        else:
+            yield Check(name, State.OK, "none needed")
 
 
 def _line(check: Check) -> str:

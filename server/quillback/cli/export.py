@@ -11,6 +11,7 @@ from quillback.cli.clean import clean, one_line
 from quillback.cli.diffs import diff_lines
 from quillback.cli.json_view import to_json
 from quillback.cli.tool_lines import call_input
+from quillback.cli.view import prompt_marks
 from quillback.config import Settings
 from quillback.core.message import (
     Diff,
@@ -72,7 +73,12 @@ FORMATS: Mapping[str, Callable[[SessionRecord, Sequence[Message]], str]] = {
 def without_secrets(text: str, settings: Settings, environ: Mapping[str, str] = os.environ) -> str:
     """`text` without the configured keys, the values of secret variables, and what looks like a key of Anthropic's."""
     names = {"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY", *settings.secret_env}
-    secrets = {settings.anthropic_api_key, settings.anthropic_auth_token, *(environ.get(n, "") for n in names)}
+    secrets = {
+        settings.anthropic_api_key,
+        settings.anthropic_auth_token,
+        settings.openai_api_key,
+        *(environ.get(n, "") for n in names),
+    }
     for secret in sorted(secrets, key=len, reverse=True):
         if len(secret) >= SHORTEST_SECRET:
             for written in (secret, json.dumps(secret)[1:-1], escape(secret, quote=False).replace('"', "&quot;")):
@@ -85,7 +91,7 @@ def without_secrets(text: str, settings: Settings, environ: Mapping[str, str] = 
 
 def _message(message: Message, calls: Mapping[str, ToolUse], cwd: str) -> Iterable[str]:
     if message.role is Role.USER:
-        yield "## Prompt" + (" (not run)" if message.state is MessageState.NOT_RUN else "")
+        yield f"## Prompt {prompt_marks(message)}".rstrip()
     for part in message.parts:
         yield from _part(part, message.role, calls, cwd)
     if message.state is MessageState.INTERRUPTED:

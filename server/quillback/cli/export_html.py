@@ -9,6 +9,7 @@ from quillback.cli.diffs import diff_lines
 from quillback.cli.html_style import STYLE
 from quillback.cli.html_text import escaped, markdown, picture
 from quillback.cli.tool_lines import call_input
+from quillback.cli.view import prompt_marks
 from quillback.core.message import (
     Diff,
     Image,
@@ -96,7 +97,7 @@ class _Page:
         self.prompts.append(escaped(one_line(message.text(), HEADING)) or "(no words)")
         linked = {part.uri for part in message.parts if isinstance(part, ResourceLink)}
         yield f'<section id="p{len(self.prompts)}">'
-        yield '<p class="who">Prompt' + (" (not run)" if message.state is MessageState.NOT_RUN else "") + "</p>"
+        yield f'<p class="who">{f"Prompt {prompt_marks(message)}".rstrip()}</p>'
         for part in message.parts:
             if isinstance(part, Text):
                 yield f'<article class="user">{escaped(part.text.strip())}</article>' if part.text.strip() else ""

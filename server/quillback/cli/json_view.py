@@ -4,15 +4,20 @@ Each object has a `type`; its other fields are those of the class, in snake_case
 
 - `session`: `session_id`, `cwd`, `mode`, `model`, `thinking`; the first line.
 - the events: `message_added`, `message_started`, `part_opened`, `part_grew`, `part_closed`, `message_ended`,
-  `message_changed`, `message_dropped`, `tool_started`, `tool_progressed`, `usage_changed`, `retry_scheduled`,
-  `noticed`, `retitled`, `turn_completed`. Messages are objects with `parts`; each part, and each thing that a call
+  `message_changed`, `message_dropped`, `tool_changed`, `tool_started`, `tool_progressed`, `usage_changed`,
+  `retry_scheduled`, `noticed`, `history_replaced`, `compaction_changed`, `settings_changed`, `continued`, `retitled`,
+  `turn_completed`. Messages are objects with `parts`; each part, and each thing that a call
   shows, has a `type` too: `text`, `thinking`, `redacted_thinking`, `tool_use`, `tool_result`, `image`, `resource`,
   `resource_link`, `notice`, `summary`, `diff`, `terminal`. A whole message comes with `message_added` or
   `message_ended`.
 - `permission`: a question that was answered: `call`, `shown`, `locations`, `reason`, `rule`, `choice`, `note`.
 - `error`: `message`; the command fails for a reason that `turn_completed` does not tell.
 
-`turn_completed` comes last, exactly once, if the turn began; the `stop_reason` of one that failed is `error`.
+`continued` comes right behind the message that tells the model to go on, which is `message_id`; the user does not see
+that one, so its `visible_to_user` is false.
+
+`turn_completed` comes exactly once, if the turn began; the `stop_reason` of one that failed is `error`, and `refused`
+is true where a command was not carried out. Only what the hooks of the end say may come after it, as `noticed`.
 """
 
 import json

@@ -23,6 +23,7 @@ from quillback.cli.exits import (
 MODES = ("approve", "smart", "auto", "chat")
 THINKING = ("off", "low", "medium", "high")
 FORMATS = ("markdown", "json", "html")
+PROVIDERS = ("anthropic", "openai")
 
 
 class Option(NamedTuple):
@@ -131,7 +132,10 @@ COMMANDS = {
     "login": Command(
         "keep an API key in the system's keyring",
         "login:login",
-        (_option("--forget", action="store_true", help="remove the kept key"),),
+        (
+            _option("--forget", action="store_true", help="remove the kept key"),
+            _option("--provider", choices=PROVIDERS, help="whose key it is (default: that of the configured model)"),
+        ),
     ),
     "acp": Command("serve an editor over standard input and output", "serve:acp"),
     "lsp": Command("serve an editor as a language server, over standard input and output", "serve:lsp"),

@@ -21,11 +21,11 @@ def models(options: Namespace) -> int:
         complain(problem)
     listed = [known.get(model_id) for model_id, _ in known.choices()]
     if options.json:
-        print(_as_json(listed, known, settings.small_model))
+        print(_as_json(listed, known, known.small))
         return DONE
     rows: list[tuple[str, ...]] = [HEAD]
     for model in listed:
-        marks = ("*" if model.id == known.default else "") + ("s" if model.id == settings.small_model else "")
+        marks = ("*" if model.id == known.default else "") + ("s" if model.id == known.small else "")
         rows.append(
             (marks, one_line(model.id), one_line(model.name), f"{model.context_window:,}", *_prices(model.price))
         )

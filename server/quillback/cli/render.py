@@ -4,7 +4,9 @@ from quillback.cli.flow import MarkdownFlow
 from quillback.cli.question import write_answer, write_question
 from quillback.cli.screen import Screen
 from quillback.cli.tool_lines import title, write_call, write_diffs, write_plan
+from quillback.cli.view import prompt_marks
 from quillback.core.event import (
+    Continued,
     Event,
     Growth,
     MessageAdded,
@@ -55,6 +57,7 @@ class Renderer:
         self._diffs_shown: set[str] = set()
         self._attempt_shown = False
         self._explained = ""
+        self._held: Message | None = None
         self._session = ""
         self._cwd = ""
 
@@ -73,6 +76,9 @@ class Renderer:
     # ------------------------------------------------------------ events
 
     def show(self, event: Event) -> None:
+        held, self._held = self._held, None
+        if held is not None and not (isinstance(event, TurnCompleted) and event.final == held.text()):
+            self._message(held)  # else it comes with the end of the command
         match event:
             case PartGrew(growth=Growth.TEXT, text=text, run_id=run):
                 self._attempt_shown = True
@@ -92,12 +98,16 @@ class Renderer:
                 self._attempt_shown = False
                 if message.role is Role.ASSISTANT:  # said by the turn itself: why it ends
                     self._explained = next((p.run_id for p in message.parts if isinstance(p, Text)), "")
-                self._message(message)
+                    self._held = message
+                else:
+                    self._message(message)
             case MessageDropped() if self._attempt_shown:
                 self._attempt_shown = False
                 self.note("That reply broke off and is not kept.", "yellow")
             case RetryScheduled(attempt=attempt, attempts=attempts, delay=delay, reason=reason):
                 self.note(f"{reason} Trying again in {delay:.0f} s ({attempt} of {attempts}).", "yellow")
+            case Continued(why=why) if why:
+                self.note(f"Going on: {why}", "dim")
             case Noticed(title=said, severity=severity, description=description):
                 self.note(" ".join(t for t in (said, description) if t), STYLES[severity])
             case TurnCompleted():
@@ -112,12 +122,17 @@ class Renderer:
             if message.state is MessageState.INTERRUPTED:
                 self.note("(broke off here)", "yellow")
         elif message.visible_to_user:
-            self._begin(message.id)
-            for line in message.text().rstrip().split("\n"):
-                self.screen.line(f"> {line}", "bold")
+            self._prompt(message)
+
+    def _prompt(self, message: Message) -> None:
+        self._begin(message.id)
+        for line in f"{prompt_marks(message)} {message.text()}".strip().split("\n"):
+            self.screen.line(f"> {line}", "bold")
 
     def _message(self, message: Message) -> None:
-        if message.role is not Role.USER and message.visible_to_user:
+        if message.steered and message.visible_to_user:
+            self._prompt(message)
+        elif message.role is not Role.USER and message.visible_to_user:
             for part in message.parts:
                 self._part(part)
 

@@ -61,6 +61,8 @@ class Outcome:
         if self.completed.error:
             return NO_CREDENTIALS if self.completed.error_kind == Failure.NO_CREDENTIALS.value else FAILED
         match self.completed.stop_reason:
+            case StopReason.END_TURN if self.completed.refused:
+                return FAILED
             case StopReason.END_TURN if self.completed.checks_passed is not None:
                 return DONE if self.completed.checks_passed else FAILED
             case StopReason.END_TURN:
@@ -74,7 +76,8 @@ class Outcome:
 async def run_turn(
     app: App, start: Start, prompt: str, view: View, answers: Fixed | Person, interrupts: Interrupts
 ) -> Outcome:
-    """Returns when the turn is over and saved, and the session closed. Raises CliError, StoreError.
+    """Returns when the turn is over and saved, and the session closed; what the hooks of the end had to say is shown.
+    Raises CliError, StoreError.
 
     A new session whose first prompt found no key is not kept: there is nothing in it to go on from.
     """
@@ -89,9 +92,11 @@ async def run_turn(
         completed, question = await _follow(session, prompt, start.recipe, view, editor, interrupts)
         if start.is_new and completed.error_kind == Failure.NO_CREDENTIALS.value:
             await sessions.delete(session.record.id)
-        return Outcome(completed, editor.unasked, question)
     finally:
         await sessions.close_all(END_HOOK_SECONDS)
+    for noticed in session.take_notes():
+        view.show(noticed)
+    return Outcome(completed, editor.unasked, question)
 
 
 async def _session(app: App, start: Start, sessions: Sessions) -> Session:

@@ -11,7 +11,8 @@ from quillback.cli.sessions_command import existing
 from quillback.cli.surroundings import load
 from quillback.cli.terminal_editor import GONE, TerminalEditor
 from quillback.config import Settings
-from quillback.session.undo import undo_stored, undo_text
+from quillback.core.undo import undo_text
+from quillback.session.undo import undo_stored
 
 STDOUT = 1
 

@@ -3,6 +3,7 @@
 from typing import Protocol
 
 from quillback.core.event import Event
+from quillback.core.message import Message, MessageState
 from quillback.core.ports import Choice, PermissionAsk, SessionRecord
 
 
@@ -36,3 +37,9 @@ class View(Protocol):
     def hurry(self) -> None:
         """The command is ending: do not wait long for a slow reader any more."""
         ...
+
+
+def prompt_marks(message: Message) -> str:
+    """In brackets, what is to be known of a prompt besides its words; empty for nothing."""
+    marks = ["steered"] * message.steered + ["not run"] * (message.state is MessageState.NOT_RUN)
+    return f"({', '.join(marks)})" if marks else ""

@@ -1,6 +1,6 @@
 """The commands that are always there, one function each."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from difflib import get_close_matches
 
 from attrs import frozen
@@ -14,8 +14,11 @@ from quillback.core.commands import (
     Compact,
     Desk,
     Say,
+    refusal,
 )
 from quillback.core.rules import Mode
+from quillback.core.text import code
+from quillback.core.undo import undo_text
 
 ORIGIN = "Commands"
 AUDIT_DEFAULT = 10
@@ -40,11 +43,12 @@ class BuiltIn:
 
 
 class BuiltIns:
-    """A CommandSource. `overview` is the text of /help, about one command if it is named; `doctor` that of /doctor."""
+    """A CommandSource. `overview` is what /help answers, about one command if it is named; `doctor` the text of
+    /doctor."""
 
-    def __init__(self, overview: Callable[[str], str], doctor: Doctor) -> None:
+    def __init__(self, overview: Callable[[str], Awaitable[Say]], doctor: Doctor) -> None:
         async def help_(argument: str, desk: Desk) -> CommandResult:
-            return Say(overview(argument))
+            return await overview(argument)
 
         async def examine(argument: str, desk: Desk) -> CommandResult:
             return Say(await doctor()) if not argument else nothing_behind("doctor")
@@ -77,11 +81,11 @@ class BuiltIns:
         try:
             return await command.run(argument, desk)
         except ValueError as error:
-            return Say(str(error))
+            return refusal(str(error))
 
 
 def nothing_behind(name: str) -> Say:
-    return Say(f"`/{name}` takes nothing behind it, and was not run.")
+    return refusal(f"`/{name}` takes nothing behind it, and was not run.")
 
 
 # ---------------------------------------------------------------- the conversation
@@ -99,7 +103,7 @@ async def clear(argument: str, desk: Desk) -> CommandResult:
 
 async def goal(argument: str, desk: Desk) -> CommandResult:
     if not argument:
-        return Say(GOAL_HELP)
+        return refusal(GOAL_HELP)
     return Begin(f"Working towards this goal: {argument}", GOAL.format(goal=argument), goal=argument)
 
 
@@ -110,17 +114,21 @@ async def grind(argument: str, desk: Desk) -> CommandResult:
 
 
 async def undo(argument: str, desk: Desk) -> CommandResult:
-    return Say(reports.undone(await desk.undo())) if not argument else nothing_behind("undo")
+    """Not carried out where a file was left alone, like `quillback undo`."""
+    if argument:
+        return nothing_behind("undo")
+    report, prompt = await desk.undo()
+    return Say(undo_text(report, desk.record.cwd, prompt), refused=bool(report.kept))
 
 
 async def fork(argument: str, desk: Desk) -> CommandResult:
     if argument:
         return nothing_behind("fork")
     new = await desk.fork()
-    terminal = reports.code(f"quillback run --session {new}")
+    terminal = code(f'quillback run --session {new} "YOUR PROMPT"')
     return Say(
-        f"The new session {reports.code(new)} goes on from here. Open it from your editor's list of sessions, "
-        f"or in a terminal with {terminal}."
+        f"The new session {code(new)} goes on from here. Open it from your editor's list of sessions, or go on in a "
+        f"terminal, with your own words in place of YOUR PROMPT: {terminal}"
     )
 
 
@@ -134,23 +142,31 @@ async def mode(argument: str, desk: Desk) -> CommandResult:
         wanted = Mode(argument.lower())
     except ValueError:
         known = ", ".join(f"`{each.value}`" for each in Mode)
-        return Say(f"There is no mode {reports.code(argument)}. The modes are {known}.")
+        return refusal(f"There is no mode {code(argument)}. The modes are {known}.")
     desk.set_mode(wanted)
     return Say(f"The mode is `{wanted.value}` now.")
 
 
 async def model(argument: str, desk: Desk) -> CommandResult:
+    """Any name that can be a model's, as with `--model`; but one that is like a listed one is rather a slip."""
     if not argument:
         return Say(reports.models(desk))
     known = list(dict.fromkeys((*desk.models(), desk.record.model)))
     wanted = next((name for name in known if name.lower() == argument.lower()), None)
-    if wanted is None:
-        close = get_close_matches(argument, known, 1)
-        meant = f" Did you mean {reports.code(close[0])}?" if close else ""
-        choices = ", ".join(map(reports.code, known))
-        return Say(f"There is no model {reports.code(argument)}.{meant} The models are {choices}.")
-    desk.set_model(wanted)
-    return Say(f"The model is {reports.code(wanted)} now.")
+    if wanted is None and (slip := _meant(argument, known)):
+        choices = ", ".join(map(code, known))
+        return refusal(f"There is no model {code(argument)}. Did you mean {code(slip)}? The models are {choices}.")
+    desk.set_model(wanted or argument)
+    unlisted = "" if wanted else ", which is not in the list of `/model`"
+    return Say(f"The model is {code(wanted or argument)} now{unlisted}.")
+
+
+def _meant(name: str, known: Sequence[str]) -> str:
+    """The model that is rather meant; empty for none. A provider before the name is no slip."""
+    if ":" in name:
+        return ""
+    part_of = [other for other in known if name.lower() in other.lower()]
+    return next(iter([*part_of, *get_close_matches(name, known, 1)]), "")
 
 
 # ---------------------------------------------------------------- reports
@@ -165,5 +181,5 @@ async def audit(argument: str, desk: Desk) -> CommandResult:
     if argument:
         count = int(argument) if argument.isascii() and argument.isdigit() and len(argument) < 4 else 0
         if not 1 <= count <= AUDIT_MOST:
-            return Say(f"`/audit` takes a number from 1 to {AUDIT_MOST}, not {reports.code(argument)}.")
+            return refusal(f"`/audit` takes a number from 1 to {AUDIT_MOST}, not {code(argument)}.")
     return Say(reports.audit(await desk.audits(), count))

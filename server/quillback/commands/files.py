@@ -1,14 +1,14 @@
 """The commands of Markdown files, of the user and of a project; each file is looked at again when it has changed."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from attrs import frozen
 
-from quillback.commands.markdown import SIZE_LIMIT, BadCommandError, MarkdownCommand, read_command
-from quillback.core.commands import PROJECT_FOLDERS, CommandInfo, CommandResult, Desk, Expand, Say
+from quillback.commands.markdown import SIZE_LIMIT, BadCommandError, MarkdownCommand, name_of, read_command
+from quillback.core.commands import PROJECT_FOLDERS, CommandInfo, CommandResult, Desk, Expand, LeftOut, refusal
 from quillback.core.message import Text
 from quillback.documents.reading import UnfitError, read_bytes
 
@@ -27,17 +27,13 @@ class CommandFile:
 
 
 class MarkdownCommands:
-    """A CommandSource. `read` gives the files there are now; `notice` gets a text for each that cannot be used, once.
+    """A FileSource. `read` gives the files there are now; of two with one name the first counts."""
 
-    The first file of a name counts. `left_out` says of the other files, by their paths, why they are no commands.
-    """
-
-    def __init__(self, origin: str, read: Callable[[], Sequence[CommandFile]], notice: Callable[[str], None]) -> None:
+    def __init__(self, origin: str, read: Callable[[], Sequence[CommandFile]]) -> None:
         self._origin = origin
         self._read = read
-        self._notice = notice
         self._parsed: dict[tuple[str, bytes | str], MarkdownCommand | str] = {}
-        self.left_out: dict[str, str] = {}
+        self._left_out: list[LeftOut] = []
 
     def available(self) -> tuple[CommandInfo, ...]:
         return tuple(command.info for command in self._commands().values())
@@ -47,19 +43,26 @@ class MarkdownCommands:
         if command is None:
             return None
         text = command.text(argument).strip()
-        return Expand((Text(text),)) if text else Say(f"`/{name}` says nothing without arguments, and was not sent.")
+        return (
+            Expand((Text(text),)) if text else refusal(f"`/{name}` says nothing without arguments, and was not sent.")
+        )
+
+    def left_out(self) -> Sequence[LeftOut]:
+        self._commands()
+        return self._left_out
 
     def _commands(self) -> dict[str, MarkdownCommand]:
         files = self._read()
-        before, self._parsed, self.left_out = self._parsed, {}, {}
+        before, self._parsed, self._left_out = self._parsed, {}, []
         found: dict[str, MarkdownCommand] = {}
         for file in files:
             key = (file.path, file.data)
             command = self._parsed[key] = before[key] if key in before else self._command(file)
             if isinstance(command, str):
-                self.left_out[file.path] = command
+                self._left_out.append(LeftOut(file.path, name_of(file.below), command))
             elif command.info.name in found:
-                self.left_out[file.path] = f"another file is `/{command.info.name}`"
+                name = command.info.name
+                self._left_out.append(LeftOut(file.path, name, f"another file is `/{name}`"))
             else:
                 found[command.info.name] = command
         return dict(sorted(found.items()))
@@ -71,18 +74,25 @@ class MarkdownCommands:
                 raise BadCommandError(file.data)
             return read_command(file.below, file.data, self._origin)
         except BadCommandError as why:
-            self._notice(f"The command file {file.path} cannot be used: {why}.")
             return str(why)
 
 
 def project_files(contents: Mapping[str, bytes]) -> list[CommandFile]:
     """The files of a project, by their paths below it; those of the first folder come first."""
-    return [
-        CommandFile(path, path.removeprefix(f"{folder}/"), contents[path])
-        for folder in PROJECT_FOLDERS
-        for path in sorted(contents)
-        if path.startswith(f"{folder}/")
-    ]
+    return [CommandFile(path, below, contents[path]) for path, below in _in_folders(sorted(contents))]
+
+
+def project_names(paths: Iterable[str]) -> dict[str, str]:
+    """What the command files and recipes of a project would be called, with the path of each."""
+    paths = sorted(paths)
+    commands = {path: name_of(below) for path, below in _in_folders(paths)}
+    return {commands.get(path) or PurePath(path).stem: path for path in paths}
+
+
+def _in_folders(paths: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Each path with what it is inside its folder of commands."""
+    for folder in PROJECT_FOLDERS:
+        yield from ((path, path.removeprefix(f"{folder}/")) for path in paths if path.startswith(f"{folder}/"))
 
 
 class UserFiles:

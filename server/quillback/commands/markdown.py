@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from attrs import frozen
 
-from quillback.commands.words import fill
+from quillback.commands.words import fill, has_places
 from quillback.core.commands import CommandInfo, is_name
 from quillback.core.text import one_line
 from quillback.documents.front_matter import parted, values
@@ -35,7 +35,7 @@ def read_command(below: str, data: bytes, origin: str) -> MarkdownCommand:
 
     Raises BadCommandError.
     """
-    name = below.removesuffix(".md").replace("/", ":")
+    name = name_of(below)
     if not is_name(name):
         raise BadCommandError("a command's name has letters, digits, - and _ only, and begins with a letter or digit")
     if len(data) > SIZE_LIMIT:
@@ -52,5 +52,11 @@ def read_command(below: str, data: bytes, origin: str) -> MarkdownCommand:
     return MarkdownCommand(info, body)
 
 
+def name_of(below: str) -> str:
+    """What the file at a path inside a directory of commands is called, whether or not it may be."""
+    return below.removesuffix(".md").replace("/", ":")
+
+
 def _hint(told: Mapping[str, str], body: str) -> str:
-    return told.get("argument-hint") or ("arguments" if "$ARGUMENTS" in body or "$1" in body else "")
+    """Editors ask for words behind a command only where there is a hint."""
+    return told.get("argument-hint") or ("[text]" if has_places(body) else "")

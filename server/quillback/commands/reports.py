@@ -5,8 +5,7 @@ from collections.abc import Iterable, Sequence
 from quillback.core.audit import AuditRecord, DecidedBy, Decision
 from quillback.core.commands import CommandInfo, Desk
 from quillback.core.rules import MODES
-from quillback.core.text import one_line
-from quillback.core.undo import UndoReport
+from quillback.core.text import code, one_line
 from quillback.core.verdict import Allow
 
 _WHO = {
@@ -16,12 +15,6 @@ _WHO = {
 }
 _ARGUMENTS = 100
 _REASON = 160
-
-
-def code(text: str) -> str:
-    """`text` in one line between backticks."""
-    line = one_line(text, 300)
-    return f"`` {line} ``" if "`" in line else f"`{line}`"
 
 
 def command_line(info: CommandInfo) -> str:
@@ -67,22 +60,6 @@ def _decision(record: AuditRecord) -> str:
     reasons = [f.verdict.reason for f in record.findings if not isinstance(f.verdict, Allow) and f.verdict.reason]
     why = f": {one_line('; '.join(dict.fromkeys(reasons)), _REASON)}" if reasons else ""
     return f"- {word} by {_WHO[record.decided_by]}: {call}{why}"
-
-
-NOT_COVERED = "What shell commands and other servers changed is not part of this."
-
-
-def undone(report: UndoReport) -> str:
-    if not report.prompt:
-        return "There is nothing to undo: no turn of this session that changed files is left."
-    lines = [
-        *(f"- restored {code(path)}" for path in report.restored),
-        *(f"- removed {code(path)}, which the turn had made" for path in report.removed),
-        *(f"- left {code(path)} as it is: {why}" for path, why in report.kept),
-    ]
-    done = bool(report.restored or report.removed)
-    head = "The last turn that changed files is undone:" if done else "Nothing was changed:"
-    return "\n".join([head, "", *lines, "", NOT_COVERED]) if lines else "There is nothing to undo."
 
 
 def helped(groups: Iterable[tuple[str, Sequence[CommandInfo]]], notes: Sequence[str]) -> str:

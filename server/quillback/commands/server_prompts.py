@@ -1,7 +1,7 @@
 """The prompts of MCP servers as commands: `/server:prompt` with the words behind it as its arguments."""
 
 from quillback.commands.words import deal
-from quillback.core.commands import CommandInfo, CommandResult, Desk, Expand, Say, is_name
+from quillback.core.commands import CommandInfo, CommandResult, Desk, Expand, is_name, refusal
 from quillback.core.prompts import Prompt, PromptError, PromptSource
 
 ORIGIN = "Prompts of MCP servers"
@@ -29,13 +29,13 @@ class PromptCommands:
         if missing:
             lines = [f"- `{a.name}`{f': {a.description}' if a.description else ''}" for a in missing]
             wanted = "\n".join(["It needs:", *lines])
-            return Say(f"`/{name}` was not sent. {wanted}\n\nType it as `/{name} {_usage(prompt)}`.")
+            return refusal(f"`/{name}` was not sent. {wanted}\n\nType it as `/{name} {_usage(prompt)}`.")
         if argument and not prompt.arguments:
-            return Say(f"`/{name}` takes no arguments.")
+            return refusal(f"`/{name}` takes no arguments.")
         try:
             return Expand(await prompt.parts(values))
         except PromptError as error:
-            return Say(f"`/{name}` failed: {error}")
+            return refusal(f"`/{name}` failed: {error}")
 
 
 def _usage(prompt: Prompt) -> str:

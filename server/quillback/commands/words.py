@@ -38,6 +38,11 @@ def _value(found: re.Match[str]) -> str:
     return (found["key"] or "") + inside
 
 
+def has_places(body: str) -> bool:
+    """Whether there is anything for `fill` to replace."""
+    return _PLACE.search(body) is not None
+
+
 def fill(body: str, argument: str) -> str:
     """`body` with `$ARGUMENTS` and `$1` to `$9` replaced; behind a body without any of these comes the argument."""
     words: Sequence[str] = [word.text for word in split(argument)]

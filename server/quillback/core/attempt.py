@@ -6,7 +6,7 @@ from attrs import evolve
 
 from quillback.core.assemble import Assembler
 from quillback.core.event import Event, Grown, MessageDropped, MessageStarted
-from quillback.core.message import Message, MessageState, Part, ToolUse, Usage
+from quillback.core.message import NO_USAGE, Message, MessageState, Part, ToolUse, Usage
 from quillback.core.model import ModelRequest, ProviderEvent
 from quillback.core.reply import shows_something
 from quillback.core.request import part_bytes, request_bytes
@@ -92,8 +92,12 @@ class Attempt:
     @property
     def spent(self) -> float:
         """US dollars for what has come of the reply, as far as the provider has said."""
-        usage = self._reported()
-        return cost(self.request.model, usage) if usage is not None else 0.0
+        return cost(self.request.model, self.usage)
+
+    @property
+    def usage(self) -> Usage:
+        """The tokens of what has come of the reply, as far as the provider has said."""
+        return self._reported() or NO_USAGE
 
     def _reported(self) -> Usage | None:
         stopping, started = self._assembler.stopping, self._assembler.started

@@ -36,9 +36,15 @@ class CommandInfo:
 
 @frozen
 class Say:
-    """An answer for the user only; no model is asked."""
+    """An answer for the user only; no model is asked. `refused` says that the command was not carried out, and the text
+    why."""
 
     text: str
+    refused: bool = False
+
+
+def refusal(text: str) -> Say:
+    return Say(text, refused=True)
 
 
 @frozen
@@ -100,7 +106,9 @@ class Desk(Protocol):
 
     async def audits(self) -> Sequence[AuditRecord]: ...
 
-    async def undo(self) -> UndoReport: ...
+    async def undo(self) -> tuple[UndoReport, str]:
+        """What came of it, and the text of the prompt whose turn was undone."""
+        ...
 
     async def fork(self) -> str:
         """The id of a new session that goes on from here."""
@@ -118,6 +126,21 @@ class CommandSource(Protocol):
         ...
 
 
+@frozen
+class LeftOut:
+    """A file that is no command, and why. `path` names it to the user; `name` is what the command would be called."""
+
+    path: str
+    name: str
+    why: str
+
+
+class FileSource(CommandSource, Protocol):
+    """Commands that are files."""
+
+    def left_out(self) -> Sequence[LeftOut]: ...
+
+
 class Commands(CommandSource, Protocol):
     """The commands of one session. A prompt for which `run` gives None is an ordinary one."""
 
@@ -130,8 +153,9 @@ def parse(text: str) -> tuple[str, str] | None:
     """The name and the argument of a prompt that may be a command; None for any other prompt.
 
     A path such as `/usr/bin` is none: a name has no slash in it, nor anything else but letters, digits, `-`, `_`, `:`.
+    Blanks before it do not count.
     """
-    found = _COMMAND.fullmatch(text.rstrip())
+    found = _COMMAND.fullmatch(text.strip())
     return (found[1], (found[2] or "").strip()) if found and is_name(found[1]) else None
 
 

@@ -10,6 +10,7 @@ from enum import StrEnum
 from attrs import define, frozen
 
 from quillback.core.hooks import HookAnswer
+from quillback.core.text import one_line
 from quillback.core.turn_types import Aim, Question
 
 NUDGES = 3
@@ -22,6 +23,7 @@ CHECK_GOAL = (
     "Check whether it is fully met, by looking rather than from memory. If it is not, go on working. "
     "If it is, say in a sentence how you know."
 )
+MEND = "Find out why and mend it; the work is done when all checks pass."
 KEEP_WORKING = (
     "Keep working: look for what is not done, not checked or could be better in what was asked, and do it. "
     "If there is really nothing left, say so in a sentence."
@@ -83,10 +85,12 @@ class Situation:
 
 @frozen
 class GoOn:
-    """`text` is for the model; empty where the user's own message is the reason. `fresh` hides the turn's work."""
+    """`text` is for the model; empty where the user's own message is the reason. `why` is the reason in words for the
+    user, empty where they know it. `fresh` hides the turn's work."""
 
     reason: Reason
     text: str = ""
+    why: str = ""
     fresh: bool = False
 
 
@@ -111,7 +115,7 @@ def final_output(now: Situation) -> Outcome | None:
     if now.aim.recipe.output is None or now.progress.final:
         return None
     if now.progress.nudges < NUDGES:
-        return GoOn(Reason.FINAL_OUTPUT, ASK_FINAL)
+        return GoOn(Reason.FINAL_OUTPUT, ASK_FINAL, "the final output is missing")
     return End("Stopped: the model did not give the final output that the recipe asks for.", passed=False)
 
 
@@ -121,12 +125,13 @@ def steer(now: Situation) -> Outcome | None:
 
 def goal(now: Situation) -> Outcome | None:
     due = now.aim.goal and not now.progress.goal_checked and not now.progress.final
-    return GoOn(Reason.GOAL, CHECK_GOAL.format(goal=now.aim.goal)) if due else None
+    why = "the goal is checked before the end"
+    return GoOn(Reason.GOAL, CHECK_GOAL.format(goal=now.aim.goal), why) if due else None
 
 
 def grind(now: Situation) -> Outcome | None:
     due = now.aim.grind and now.progress.idle < IDLE_REPLIES and not now.progress.final
-    return GoOn(Reason.GRIND, KEEP_WORKING) if due else None
+    return GoOn(Reason.GRIND, KEEP_WORKING, "there may be more to do") if due else None
 
 
 def checks(now: Situation) -> Outcome | None:
@@ -138,7 +143,8 @@ def checks(now: Situation) -> Outcome | None:
     if not progress.failures:
         return None
     if progress.tries < recipe.retries:
-        return GoOn(Reason.CHECKS, progress.failures, recipe.fresh)
+        why = f"the checks do not pass yet. {progress.failures.partition(chr(10))[0]}"
+        return GoOn(Reason.CHECKS, f"{progress.failures}\n\n{MEND}", why, recipe.fresh)
     return End(f"The checks do not pass, after {_times(progress.tries + 1)}.\n\n{progress.failures}", passed=False)
 
 
@@ -151,7 +157,8 @@ def stop_hook(now: Situation) -> Outcome | None:
     if not answer.blocked or answer.halt:
         return None
     if now.progress.blocks < STOP_HOOK_BLOCKS:
-        return GoOn(Reason.STOP_HOOK, f"A hook of the user says that the work is not done: {answer.blocked}")
+        why = f"a Stop hook says that the work is not done: {one_line(answer.blocked)}"
+        return GoOn(Reason.STOP_HOOK, f"A hook of the user says that the work is not done: {answer.blocked}", why)
     say = f"Stopped, although a Stop hook said no {now.progress.blocks + 1} times in a row: {answer.blocked}"
     return End(say, _passed(now))
 

@@ -161,11 +161,12 @@ class SettingsChanged:
 
 @frozen
 class Continued:
-    """The turn goes on although the model has come to an end; `message_id` is what it was told, empty where the user's
-    own words are the reason."""
+    """The turn goes on although the model has come to an end. `message_id` is what it was told, a message that was
+    added right before; empty where the user's own words are the reason. `why` is the reason in words for the user."""
 
     reason: str
     message_id: str = ""
+    why: str = ""
 
 
 @frozen
@@ -181,6 +182,9 @@ class TurnCompleted:
 
     `error` is set when the turn failed; then `stop_reason` says nothing. `message_id` names the last text run.
     `checks_passed` is None for a turn without a recipe; `final` is the final output that its recipe asked for, as JSON.
+    The tokens and the cost, in US dollars, are those of all requests of the turn, of summaries and subagents too.
+    `refused` says that the prompt was not carried out: a command that there is not, that was given something wrong or
+    could not do its work, or a prompt that a hook did not let through; `text` says why.
     """
 
     stop_reason: StopReason
@@ -193,6 +197,7 @@ class TurnCompleted:
     cost: float = 0.0
     checks_passed: bool | None = None
     final: str = ""
+    refused: bool = False
 
 
 Grown = PartOpened | PartGrew | PartClosed

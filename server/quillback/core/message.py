@@ -226,13 +226,26 @@ class Usage:
         """Tokens the conversation takes after this response."""
         return self.input_tokens + self.cache_read_tokens + self.cache_creation_tokens + self.output_tokens
 
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.cache_read_tokens + other.cache_read_tokens,
+            self.cache_creation_tokens + other.cache_creation_tokens,
+            self.estimated or other.estimated,
+        )
+
+
+NO_USAGE = Usage()
+
 
 @frozen
 class Message:
     """One entry of a session's stream.
 
     `seq` is the only order (0 while queued). `created_at` is milliseconds since the epoch; `cost` is US dollars.
-    `thoughts_end` says that no thinking up to here is sent to the model any more.
+    `thoughts_end` says that no thinking up to here is sent to the model any more; `steered` that the user added the
+    message to a turn that was running.
     """
 
     id: str
@@ -250,6 +263,7 @@ class Message:
     cost: float = 0.0
     finish_reason: str = ""
     thoughts_end: bool = False
+    steered: bool = False
 
     def tool_uses(self) -> tuple[ToolUse, ...]:
         return tuple(p for p in self.parts if isinstance(p, ToolUse))

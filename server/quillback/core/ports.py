@@ -11,6 +11,7 @@ from attrs import frozen
 
 from quillback.core.frontend import FrontendAnswer, FrontendTool
 from quillback.core.message import (
+    NO_USAGE,
     FileSeen,
     JsonObject,
     Location,
@@ -18,6 +19,7 @@ from quillback.core.message import (
     ResultPart,
     Shown,
     ToolUse,
+    Usage,
 )
 from quillback.core.model import ModelRequest, ProviderEvent, ToolSpec
 from quillback.core.prompts import PromptSource
@@ -77,7 +79,7 @@ class ToolOutcome:
     """The end of a call. See `ToolResult` for the fields; `stop_turn` ends the turn after this step.
 
     `say` is then shown to the user as the turn's last message. `final` is the turn's final output; `cost` is what the
-    call took of models, in US dollars.
+    call took of models, in US dollars, `usage` the same in tokens.
     """
 
     content: tuple[ResultPart, ...]
@@ -91,6 +93,7 @@ class ToolOutcome:
     say: str = ""
     final: str = ""
     cost: float = 0.0
+    usage: Usage = NO_USAGE
 
 
 class PreparedCall(Protocol):

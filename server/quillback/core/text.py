@@ -1,6 +1,7 @@
 """Text of others that goes into titles and messages: one line, nothing that a terminal would obey, bounded."""
 
 import re
+from decimal import Decimal
 
 HIDDEN = r"\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb"
 """What turns the direction of text round, or is not seen: the inside of a class of characters."""
@@ -15,6 +16,18 @@ def one_line(text: str, limit: int = 200) -> str:
     short = text if len(text) <= limit * 4 else text[: limit * 4]
     line = " ".join(_CONTROL.sub(" ", short).split())
     return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
+
+
+def code(text: str) -> str:
+    """`text` in one line between Markdown's backticks."""
+    line = one_line(text, 300)
+    return f"`` {line} ``" if "`" in line else f"`{line}`"
+
+
+def number(value: float) -> str:
+    """`value` in plain digits, without those behind the point that say nothing."""
+    text = format(Decimal(repr(value)), "f")
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def plain(text: str) -> str:

@@ -16,7 +16,7 @@ from quillback.core.event import (
     RetryScheduled,
     StopReason,
 )
-from quillback.core.message import Message, MessageState, Role, Text, ToolResult, Usage
+from quillback.core.message import NO_USAGE, Message, MessageState, Role, Text, ToolResult
 from quillback.core.model import Failure, ProviderError
 from quillback.core.repair import INTERRUPTED
 from quillback.core.reply import Decision, Next, decide
@@ -186,7 +186,7 @@ class Turn(TurnBase):
         out, message = attempt.complete()
         counts = self._counts
         decision = decide(message, counts.empty, counts.max_tokens, counts.pauses)
-        self._account(message)
+        self._spend(message.cost, message.usage or NO_USAGE)
         counts.replies += 1
         if decision.next is not Next.EMPTY and decision.next is not Next.OVERFLOW:
             self._context.tries = 0
@@ -228,12 +228,6 @@ class Turn(TurnBase):
                 out = self._answer_open(NOT_RUN)
                 return out + self._stop(Signal.REPLY_ENDED_TURN, decision.stop_reason, say=decision.say)
 
-    def _account(self, message: Message) -> None:
-        usage = message.usage or Usage()
-        read = usage.context_size - usage.output_tokens
-        self._usage = Usage(self._usage.input_tokens + read, self._usage.output_tokens + usage.output_tokens)
-        self._cost += message.cost
-
     def _keep(self, message: Message) -> list[Event]:
         """The reply enters the stream."""
         self._stream.append(message)
@@ -248,7 +242,7 @@ class Turn(TurnBase):
         """The attempt leaves the stream; the next one says which runs it supersedes."""
         if self._step.attempt is not None:
             self._step.attempt = None
-            self._cost += attempt.spent
+            self._spend(attempt.spent, attempt.usage)
         self._superseded = (*self._superseded, *attempt.runs)
         return attempt.abandon()
 
@@ -279,7 +273,7 @@ class Turn(TurnBase):
         if attempt is None:
             return []
         out, message = attempt.interrupt()
-        self._cost += attempt.spent
+        self._spend(attempt.spent, attempt.usage)
         if message is None:
             return out
         return [*out, *self._keep(message), *self._answer_open(unanswered)]
@@ -299,7 +293,7 @@ class Turn(TurnBase):
         calls = self._step.calls
         out = self._answer(given.result)
         if out:
-            self._cost += given.cost
+            self._spend(given.cost, given.usage)
             calls.final = given.final or calls.final
         if out and given.stop_turn:
             calls.stop_turn = True

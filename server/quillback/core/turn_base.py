@@ -19,7 +19,7 @@ from quillback.core.event import (
     UsageChanged,
 )
 from quillback.core.facts import last_plan
-from quillback.core.message import Message, Severity, Text, ToolUse, Usage
+from quillback.core.message import NO_USAGE, Message, Severity, Text, ToolUse, Usage
 from quillback.core.model import Failure, ToolSpec
 from quillback.core.reminder import Reminder
 from quillback.core.repetition import Repetition
@@ -94,11 +94,12 @@ class TurnBase:
         self._continuing = False
         self._superseded: tuple[str, ...] = ()
         self._wait = 0.0
-        self._usage = Usage()
+        self._usage = NO_USAGE
         self._cost = 0.0
         self._last = Text("")  # the last run of text
         self._question = Question.STOP_HOOK
         self._passed = False
+        self._refused = False  # the prompt was a command that could not be carried out
         self._completed: TurnCompleted | None = None
 
     @property
@@ -118,6 +119,10 @@ class TurnBase:
 
     def _go(self, signal: Signal) -> None:
         self.state = move(self.state, signal)
+
+    def _spend(self, cost: float, usage: Usage) -> None:
+        self._cost += cost
+        self._usage += usage
 
     def _usage_changed(self, message: Message) -> UsageChanged:
         used = message.usage.context_size if message.usage else 0
@@ -155,7 +160,7 @@ class TurnBase:
     def _compacted(self, given: Compacted) -> list[Event]:
         by_hand = self._setup.aim.compact is not None
         move(self.state, Signal.COMPACTED)
-        self._cost += given.cost
+        self._spend(given.cost, given.usage)
         window = self._setup.model.context_window
         out = replace(self._stream, None if by_hand else self._prompt, given.summary, given.cost, window)
         self._prompt = len(self.history) - 1
@@ -177,10 +182,11 @@ class TurnBase:
     def _compaction_failed(self, given: CompactionFailed) -> list[Event]:
         ended = Signal.COMPACTION_ENDED_TURN
         move(self.state, ended)
-        self._cost += given.cost
+        self._spend(given.cost, given.usage)
         failed = CompactionChanged(self._context.id, "failed", error=given.reason)
         if self._setup.aim.compact is not None:
             say = f"Could not compact: {given.reason} Nothing was changed."
+            self._refused = True
             return [failed, *self._stop(ended, StopReason.END_TURN, say=say)]
         if self._context.overflowed:
             text = f"{NO_ROOM}: {given.reason} Send /clear to go on without it, or start a new session."
@@ -209,13 +215,13 @@ class TurnBase:
         if ended is None:
             raise TurnError(f"a turn that is {self.state.value} does not come to its end")
         match what_next(Situation(self._setup.aim, self._progress, bool(self.steers), self._setup.stop_hook)):
-            case GoOn(reason=reason, text=text, fresh=fresh):
+            case GoOn(reason=reason, text=text, why=why, fresh=fresh):
                 out: list[Event] = [*self._stream.hide_from(self._prompt + 1)] if fresh else []
                 told = self._stream.tell_model(Text(text)) if text else None
                 self._progress.went_on(reason)
                 self._go(Signal.WENT_ON)
                 out += [told] if told else []
-                return [*out, Continued(reason, told.message.id if told else "")]
+                return [*out, Continued(reason, told.message.id if told else "", why)]
             case Ask(question=question):
                 self._question = question
                 self._go(Signal.END_ASKED)
@@ -235,18 +241,19 @@ class TurnBase:
 
     def _finish(self, signal: Signal, reason: StopReason, error: str = "", kind: str = "") -> list[Event]:
         self._go(signal)
-        recipe = self._setup.aim.recipe
+        recipe, usage = self._setup.aim.recipe, self._usage
         self._completed = TurnCompleted(
             stop_reason=reason,
             message_id=self._last.run_id,
             text=self._last.text,
             error=error,
             error_kind=kind,
-            input_tokens=self._usage.input_tokens,
-            output_tokens=self._usage.output_tokens,
+            input_tokens=usage.context_size - usage.output_tokens,
+            output_tokens=usage.output_tokens,
             cost=self._cost,
             checks_passed=self._passed if recipe.checks or recipe.output is not None else None,
             final=self._progress.final if self._passed else "",
+            refused=self._refused,
         )
         return []
 

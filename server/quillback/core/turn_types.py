@@ -8,7 +8,7 @@ from attrs import field, frozen
 from quillback.core.assemble import NewId
 from quillback.core.event import TurnCompleted
 from quillback.core.hooks import HookAnswer
-from quillback.core.message import JsonObject, Message, ToolResult, ToolUse
+from quillback.core.message import NO_USAGE, JsonObject, Message, ToolResult, ToolUse, Usage
 from quillback.core.model import Model, ModelRequest, ProviderError, ProviderEvent, ToolSpec
 from quillback.core.model import Thinking as ThinkingLevel
 
@@ -194,23 +194,25 @@ class Steered:
 
 @frozen
 class Compacted:
-    """`summary` is the small model's text, `cost` what it took in US dollars."""
+    """`summary` is the small model's text, `cost` what it took in US dollars, `usage` the same in tokens."""
 
     summary: str
     cost: float = 0.0
+    usage: Usage = NO_USAGE
 
 
 @frozen
 class CompactionFailed:
-    """`reason` is for the user."""
+    """`reason` is for the user. See Compacted for the other fields."""
 
     reason: str
     cost: float = 0.0
+    usage: Usage = NO_USAGE
 
 
 @frozen
 class ChecksRan:
-    """`failures` says what failed and how, for the model; empty when all checks passed."""
+    """`failures` says what failed and how, the first line how many; empty when all checks passed."""
 
     failures: str
 
@@ -250,13 +252,14 @@ class ToolBegan:
 @frozen
 class ToolFinished:
     """`stop_turn` says that nothing follows this step but `say`, shown to the user. `final` is the turn's final output;
-    `cost` what the call took of models, in US dollars."""
+    `cost` what the call took of models, in US dollars, `usage` the same in tokens."""
 
     result: ToolResult
     stop_turn: bool = False
     say: str = ""
     final: str = ""
     cost: float = 0.0
+    usage: Usage = NO_USAGE
 
 
 @frozen

@@ -1,9 +1,12 @@
 """Undo: what is kept of files before a turn changes them, how that is stored, and what comes of putting it back."""
 
 import hashlib
+from pathlib import PurePath
 from typing import Protocol
 
 from attrs import frozen
+
+from quillback.core.text import code, one_line
 
 KEPT_BYTES = 10 * 1024 * 1024
 """Bytes of a file up to which what it held is kept."""
@@ -64,12 +67,16 @@ class Untouched:
 
 @frozen
 class Restored:
-    """It holds again what it held before."""
+    """It holds again what it held before; `already` says that it did so before the undo."""
+
+    already: bool = False
 
 
 @frozen
 class Removed:
-    """It was made by the turn and is gone again."""
+    """It was made by the turn and is gone again; `already` says that it was so before the undo."""
+
+    already: bool = False
 
 
 @frozen
@@ -86,12 +93,14 @@ Fate = Untouched | Restored | Removed | Left
 @frozen
 class UndoReport:
     """Absolute paths. `restored` are as they were before the turn, `removed` are gone again, `kept` were left alone,
-    each with the reason. `prompt` is the id of the turn's prompt, empty when there is nothing to undo."""
+    each with the reason. `already` are those of the first two that were so before the undo. `prompt` is the id of the
+    turn's prompt, empty when there is nothing to undo."""
 
     prompt: str
     restored: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
     kept: tuple[tuple[str, str], ...] = ()
+    already: tuple[str, ...] = ()
 
 
 class KeepOriginal(Protocol):
@@ -147,3 +156,40 @@ class Originals(Protocol):
     async def failed(self, number: int) -> None:
         """It could not be put back this time."""
         ...
+
+
+# ---------------------------------------------------------------- what is said of it
+
+NOTHING = "There is nothing to undo: no turn of this session that changed files is left."
+SHELL = "What shell commands, MCP servers or the editor's own tools changed is not undone."
+PROMPT_LENGTH = 80
+
+
+def undo_text(report: UndoReport, cwd: str, prompt: str = "") -> str:
+    """For the user, as Markdown: a sentence and a list. `prompt` is the text of the turn's prompt."""
+    if not report.prompt:
+        return NOTHING
+    of = f" of the turn “{one_line(prompt, PROMPT_LENGTH)}”" if prompt.strip() else " of the latest turn that made any"
+    if {*report.restored, *report.removed} - {*report.already}:
+        head = f"Undid the file changes{of}:"
+    elif report.kept:
+        head = f"The file changes{of} were not undone:"
+    else:
+        head = f"The file changes{of} were undone already:"
+    return "\n".join([head, "", *undo_lines(report, cwd), "", SHELL])
+
+
+def undo_lines(report: UndoReport, cwd: str) -> list[str]:
+    def line(path: str, done: str, was: str) -> str:
+        return f"- {was if path in report.already else done} {_short(path, cwd)}"
+
+    return [
+        *(line(path, "restored", "already as it was before:") for path in report.restored),
+        *(line(path, "removed", "already gone:") for path in report.removed),
+        *(f"- left alone {_short(path, cwd)}: {reason}" for path, reason in report.kept),
+    ]
+
+
+def _short(path: str, cwd: str) -> str:
+    pure = PurePath(path)
+    return code(str(pure.relative_to(cwd)) if pure.is_relative_to(cwd) else path)

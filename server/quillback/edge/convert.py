@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 
-from quillback.core.continuation import Reason
 from quillback.core.event import (
     CompactionChanged,
     Continued,
@@ -97,15 +96,6 @@ def _mcp_server(server: acp.McpServer) -> McpServer:
 
 # ---------------------------------------------------------------- to the client
 
-CONTINUED: dict[str, str] = {
-    Reason.FINAL_OUTPUT: "Going on: the final output is missing",
-    Reason.GOAL: "Going on: the goal is checked before the end",
-    Reason.GRIND: "Going on: there may be more to do",
-    Reason.CHECKS: "Going on: the checks do not pass yet",
-    Reason.STOP_HOOK: "Going on: a Stop hook says that the work is not done",
-}
-"""Why a turn went on, in words; where the user steered it they know."""
-
 
 class View:
     """One session as its client sees it, within one turn or one replay.
@@ -152,8 +142,8 @@ class View:
                 return [_compaction(event)]
             case CompactionChanged(id=run, status="in_progress"):
                 return [self._notice(run, Severity.INFO, "The conversation is being summarised to make room", "")]
-            case Continued(reason=reason) if self._notices and reason in CONTINUED:
-                return [acp.Notice(Severity.INFO.value, CONTINUED[reason], None)]
+            case Continued(why=why) if self._notices and why:
+                return [acp.Notice(Severity.INFO.value, f"Going on: {why}", None)]
             case Noticed(run_id=run, title=title, severity=severity, description=description):
                 return [self._notice(run, severity, title, description)]
             case _:

@@ -5,17 +5,16 @@ import, so that happens on first use or, better, in `warm_up` in a background th
 """
 
 import asyncio
-import json
 import threading
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import aclosing
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from quillback.core.message import JsonObject
 from quillback.core.model import Failure, ModelRequest, ProviderError, ProviderEvent
 from quillback.providers import anthropic_wire, failures
 from quillback.providers.anthropic_events import EventReader
+from quillback.providers.bodies import drain, from_json
 from quillback.providers.endpoint import OFFICIAL_URL, Endpoint
 from quillback.providers.sse import SseParser
 
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
 
 _CONNECT_SECONDS = 15.0
-_DRAIN_SECONDS = 0.05
 _KEPT_HEADERS = frozenset({"host", "content-length", "content-type", "transfer-encoding", "accept"})
 
 
@@ -135,13 +133,13 @@ class AnthropicProvider:
                 yield event
         if not reader.stopped or not reader.stop_reason:
             raise self._incomplete(reader, head, answer.headers.get("content-type", ""), heard=heard)
-        await _drain(chunks)
+        await drain(chunks)
 
     def _parsed(self, events: list[tuple[str, str]], reader: EventReader) -> Iterator[ProviderEvent]:
         for name, data in events:
             if reader.stopped or data == "[DONE]":
                 return
-            payload = _json(data)
+            payload = from_json(data)
             if not isinstance(payload, dict):
                 if name == "error":
                     raise failures.from_event(self._host, {"message": data})
@@ -159,7 +157,7 @@ class AnthropicProvider:
         kind = content_type.partition(";")[0].strip()
         if kind == "text/event-stream":
             return ProviderError(Failure.INCOMPLETE, f"{self._host} sent an empty reply.", status=200)
-        payload = _json(head.decode(errors="replace")) if kind == "application/json" else None
+        payload = from_json(head.decode(errors="replace")) if kind == "application/json" else None
         if isinstance(payload, dict) and "error" in payload:
             return failures.from_event(self._host, payload)
         text = f"{self._host} answered with {kind or 'something'} and not with an event stream. Check the base URL."
@@ -174,52 +172,9 @@ class AnthropicProvider:
 
     def _translated(self, error: Exception, *, began: bool) -> ProviderError:
         import anthropic
-        import httpx2
 
         if isinstance(error, anthropic.APIStatusError):
-            said, headers = _error_object(error.body), error.response.headers
+            said, headers = failures.error_object(error.body), error.response.headers
             return failures.from_status(error.status_code, self._host, said, headers, datetime.now(UTC))
         cause = (isinstance(error, anthropic.APIConnectionError) and error.__cause__) or error
-        match cause:
-            case httpx2.ReadTimeout():
-                return ProviderError(Failure.IDLE, f"{self._host} sent nothing for {self._idle_timeout:g} seconds.")
-            case httpx2.HTTPError() if began:
-                return ProviderError(Failure.INCOMPLETE, f"The connection to {self._host} was lost in mid-reply.")
-            case httpx2.HTTPError() if not isinstance(cause, httpx2.LocalProtocolError | httpx2.UnsupportedProtocol):
-                return failures.unreachable(self._endpoint.address, cause)
-            case _:
-                return ProviderError(Failure.INVALID, f"The request to {self._host} failed: {_reason(cause)}.")
-
-
-def _json(text: str) -> object:
-    """None for what is not JSON."""
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-
-
-def _error_object(body: object) -> JsonObject:
-    """The error of an answer's body: the API's own shape, a bare one, or some other text."""
-    if isinstance(body, Mapping):
-        inner = body.get("error")
-        if isinstance(inner, Mapping):
-            return inner
-        return {"message": inner} if isinstance(inner, str) else body
-    text = str(body or "").strip()
-    return {} if text.startswith("<") else {"message": text}  # an HTML page tells a user nothing
-
-
-def _reason(error: BaseException) -> str:
-    text = str(error).strip().rstrip(".")
-    return f"{text} ({type(error).__name__})" if text else type(error).__name__
-
-
-async def _drain(chunks: AsyncIterator[bytes]) -> None:
-    """Read the end of the body, so that the next request can use the connection; not worth a wait."""
-    try:
-        async with asyncio.timeout(_DRAIN_SECONDS):
-            async for _ in chunks:
-                pass
-    except TimeoutError:
-        return
+        return failures.from_transport(cause, self._host, self._endpoint.address, self._idle_timeout, began=began)

@@ -1,13 +1,10 @@
 """A neutral model request as the body of a Messages API request: the same history gives the same bytes."""
 
-import json
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 from quillback.core.message import (
     Image,
-    JsonObject,
     Notice,
     Part,
     RedactedThinking,
@@ -22,18 +19,24 @@ from quillback.core.message import (
 )
 from quillback.core.model import Model, ModelRequest, RequestMessage, ToolSpec
 from quillback.core.model import Thinking as ThinkingLevel
+from quillback.providers.wire_parts import (
+    NO_CONTENT,
+    NO_OUTPUT,
+    call_input,
+    call_name,
+    clean,
+    link_text,
+    object_schema,
+    resource_text,
+    unsendable,
+)
 
 Block: TypeAlias = dict[str, Any]
 
 MAX_MARKS = 4
 _MARK = {"type": "ephemeral"}
 _UNMARKABLE = frozenset({"thinking", "redacted_thinking"})
-_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-_IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
-_IMAGE_LIMIT = 5 * 1024 * 1024 * 4 // 3  # base64 characters of the API's 5 MB
-_INVALID_SHOWN = 2_000
-_NO_OUTPUT = "(no output)"
-_NO_CONTENT = "(no content)"
+_IMAGE_MEGABYTES = 5
 
 # What turns thinking off; it differs by model, and the wrong one is refused. Others get nothing, which all accept.
 _OFF = {"claude-sonnet-5-5": {"type": "between_tools"}, "claude-haiku-5-5": {"type": "disabled"}}
@@ -50,7 +53,7 @@ def body(request: ModelRequest, *, official: bool) -> Block:
         tools[-1]["cache_control"] = _MARK
         out["tools"] = tools
     if request.system.strip():
-        out["system"] = [{"type": "text", "text": _clean(request.system), "cache_control": _MARK}]
+        out["system"] = [{"type": "text", "text": clean(request.system), "cache_control": _MARK}]
     out["messages"] = _messages(request, MAX_MARKS - ("tools" in out) - ("system" in out))
     out |= _thinking(request.model, request.thinking, out["max_tokens"], official=official)
     return out
@@ -79,7 +82,7 @@ def _content(message: RequestMessage, ids: Mapping[str, str], marks: Sequence[in
         markable = next((b for b in reversed(blocks[: end + 1]) if b["type"] not in _UNMARKABLE), None)
         if markable is not None:
             markable["cache_control"] = _MARK
-    return blocks or [{"type": "text", "text": _NO_CONTENT}]
+    return blocks or [{"type": "text", "text": NO_CONTENT}]
 
 
 def _block(part: Part, ids: Mapping[str, str], *, images: bool) -> Block | None:
@@ -99,21 +102,17 @@ def _block(part: Part, ids: Mapping[str, str], *, images: bool) -> Block | None:
         case Resource():
             return _resource(part, images=images)
         case ResourceLink():
-            return _text(_link(part))
+            return _text(link_text(part))
         case Notice():
             return None
 
 
 def _text(text: str) -> Block:
-    return {"type": "text", "text": _clean(text)}
+    return {"type": "text", "text": clean(text)}
 
 
 def _tool_use(call: ToolUse) -> Block:
-    name = call.name if _NAME.fullmatch(call.name) else "invalid_tool"
-    given: Any = call.input
-    if call.problem and not call.input and call.raw.strip():
-        given = {"_invalid": call.raw[:_INVALID_SHOWN]}
-    return {"type": "tool_use", "id": call.provider_id, "name": name, "input": _clean_json(given)}
+    return {"type": "tool_use", "id": call.provider_id, "name": call_name(call), "input": call_input(call)}
 
 
 def _tool_result(result: ToolResult, ids: Mapping[str, str], *, images: bool) -> Block:
@@ -121,7 +120,7 @@ def _tool_result(result: ToolResult, ids: Mapping[str, str], *, images: bool) ->
     block: Block = {
         "type": "tool_result",
         "tool_use_id": ids.get(result.call_id, result.call_id),
-        "content": content or [_text(_NO_OUTPUT)],
+        "content": content or [_text(NO_OUTPUT)],
     }
     if result.is_error:
         block["is_error"] = True
@@ -137,53 +136,25 @@ def _result_part(part: ResultPart, *, images: bool) -> Block | None:
 
 
 def _image(data: str, mime_type: str, *, images: bool) -> Block:
-    if not images:
-        return _text("(an image was left out: the model takes none)")
-    if mime_type not in _IMAGE_TYPES:
-        return _text(f"(an image was left out: {mime_type or 'its type'} is not one the model takes)")
-    if len(data) > _IMAGE_LIMIT:
-        return _text("(an image was left out: it is larger than 5 MB)")
+    if note := unsendable(data, mime_type, images=images, megabytes=_IMAGE_MEGABYTES):
+        return _text(note)
     return {"type": "image", "source": {"type": "base64", "media_type": mime_type, "data": data}}
 
 
 def _resource(resource: Resource, *, images: bool) -> Block:
-    if resource.text is not None:
-        uri = json.dumps(resource.uri, ensure_ascii=False)
-        return _text(f"<resource uri={uri}>\n{resource.text}\n</resource>")
-    blob = resource.blob or ""
-    if resource.mime_type.startswith("image/"):
-        return _image(blob, resource.mime_type, images=images)
-    kind = resource.mime_type or "of unknown type"
-    return _text(f"(resource {resource.uri}: {len(blob) * 3 // 4} bytes, {kind}, not shown since it is not text)")
-
-
-def _link(link: ResourceLink) -> str:
-    facts = [link.title, link.description, link.mime_type, "" if link.size is None else f"{link.size} bytes"]
-    told = "; ".join(f for f in facts if f)
-    return f"[{link.name or link.uri}]({link.uri})" + (f" ({told})" if told else "")
+    if resource.text is None and resource.mime_type.startswith("image/"):
+        return _image(resource.blob or "", resource.mime_type, images=images)
+    return _text(resource_text(resource))
 
 
 # ---------------------------------------------------------------- tools
 
 
 def _tool(spec: ToolSpec) -> Block:
-    tool: Block = {"name": spec.name, "input_schema": _schema(spec.input_schema)}
+    tool: Block = {"name": spec.name, "input_schema": object_schema(spec.input_schema)}
     if spec.description.strip():
-        tool["description"] = _clean(spec.description)
+        tool["description"] = clean(spec.description)
     return tool
-
-
-def _schema(schema: JsonObject) -> Block:
-    """The API wants an object at the root and no alternatives there: their properties are merged, none required."""
-    root = {k: v for k, v in schema.items() if k not in ("anyOf", "oneOf", "allOf")}
-    merged: Block = {}
-    for key in ("anyOf", "oneOf", "allOf"):
-        for choice in schema.get(key) or ():
-            if isinstance(choice, Mapping):
-                merged |= choice.get("properties") or {}
-    if merged:
-        root["properties"] = merged | dict(root.get("properties") or {})
-    return {**root, "type": "object"}
 
 
 # ---------------------------------------------------------------- thinking
@@ -205,25 +176,3 @@ def _no_thinking(model: Model) -> Block:
     if model.thinking and model.thinking_always:
         return {"thinking": _ADAPTIVE, "output_config": {"effort": ThinkingLevel.LOW.value}}
     return {"thinking": _OFF[model.id]} if model.id in _OFF else {}
-
-
-# ---------------------------------------------------------------- text
-
-
-def _clean(text: str) -> str:
-    """Valid UTF-8: half characters, which JSON can carry and the API refuses, are replaced."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return text
-
-
-def _clean_json(value: Any) -> Any:  # noqa: ANN401 - any JSON value
-    if isinstance(value, str):
-        return _clean(value)
-    if isinstance(value, Mapping):
-        return {_clean(str(k)): _clean_json(v) for k, v in value.items()}
-    if isinstance(value, Iterable):
-        return [_clean_json(v) for v in value]
-    return value

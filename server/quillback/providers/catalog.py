@@ -8,6 +8,10 @@ from attrs import evolve
 from quillback.core.model import Model, Price
 
 CATALOG_DATE = "2026-11-30"
+OPENAI = "openai"
+OPENAI_PREFIX = "openai:"
+"""Stands before the names of models that are reached through chat completions."""
+PROVIDERS = ("anthropic", OPENAI)
 
 _WINDOW = 1_000_000
 _OUTPUT = 128_000
@@ -17,6 +21,14 @@ _UNKNOWN_OUTPUT = 32_000
 
 def _claude(model_id: str, name: str, price: Price, *, always: bool = False) -> Model:
     return Model(model_id, "anthropic", name, _WINDOW, _OUTPUT, price, thinking_always=always)
+
+
+def _gpt(name: str, title: str, price: Price | None, **more: Any) -> Model:  # noqa: ANN401 - fields of Model
+    """Above 272,000 tokens of a prompt everything but the output costs twice as much, the output half as much again."""
+    long = price and Price(price.input * 2, price.output * 1.5, price.cache_read * 2, price.cache_write * 2)
+    beyond = 272_000 if price else 0
+    id_ = OPENAI_PREFIX + name
+    return Model(id_, OPENAI, title, 1_050_000, _OUTPUT, price, long_prompt=beyond, long_price=long, **more)
 
 
 # Cache writes are those of the five-minute cache, which is the one we ask for: 125 % of the input price.
@@ -29,6 +41,12 @@ _MODELS = (
         long_prompt=100_000,
         long_price=Price(0.50, 2.50, 0.05, 0.625),
     ),
+    # Over chat completions GPT-6.2 takes no tools, so it writes its calls as text. The price of GPT-5.6 Sol was
+    # promised until 2026-11-21 only, so none is given.
+    _gpt("gpt-6.2-sol", "GPT-6.2 Sol", Price(2.0, 10.0, 0.10, 2.5), thinking_always=True, text_tools=True),
+    _gpt("gpt-5.6-sol", "GPT-5.6 Sol", None),
+    _gpt("gpt-5.6-terra", "GPT-5.6 Terra", Price(2.0, 12.0, 0.20, 2.5)),
+    _gpt("gpt-5.6-luna", "GPT-5.6 Luna", Price(0.20, 1.20, 0.02, 0.25)),
 )
 
 _CACHE_READ_SHARE = 0.1
@@ -63,8 +81,13 @@ class Catalog:
             self._models[model_id] = _changed(self.get(model_id), changes, self.problems)
 
     def get(self, model_id: str, provider: str = "anthropic") -> Model:
-        """The model, or careful guesses for an unknown id: small limits, no thinking, no price."""
-        guess = Model(model_id, provider, model_id, _UNKNOWN_WINDOW, _UNKNOWN_OUTPUT, thinking=False)
+        """The model, or careful guesses for an unknown id: small limits, no thinking, no price.
+
+        An id with OPENAI_PREFIX is of that provider, whatever is given.
+        """
+        name = model_id.removeprefix(OPENAI_PREFIX)
+        provider = provider if name == model_id else OPENAI
+        guess = Model(model_id, provider, name, _UNKNOWN_WINDOW, _UNKNOWN_OUTPUT, thinking=False)
         return self._models.get(model_id, guess)
 
     def all(self) -> tuple[Model, ...]:
@@ -132,6 +155,12 @@ def _flag(where: str, value: object) -> bool:
     return value
 
 
+def _provider(where: str, value: object) -> str:
+    if value not in PROVIDERS:
+        raise CatalogError(where, f"must be {' or '.join(PROVIDERS)}, not {value!r}")
+    return str(value)
+
+
 def _text(where: str, value: object) -> str:
     if not isinstance(value, str) or not value.strip():
         raise CatalogError(where, f"must be a text that is not empty, not {value!r}")
@@ -145,5 +174,5 @@ _PARSERS: dict[str, Callable[[str, object], object]] = {
     "images": _flag,
     "text_tools": _flag,
     "name": _text,
-    "provider": _text,
+    "provider": _provider,
 }

@@ -1,6 +1,6 @@
-"""Where a Messages API lives and with which headers it is spoken to; pure, so that settings are judged before use."""
+"""Where a service lives and with which headers it is spoken to; pure, so that settings are judged before use."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from urllib.parse import urlsplit
 
 from quillback.core.model import Failure, ProviderError
@@ -11,27 +11,21 @@ _COMPATIBLE_VERSION = "2023-06-01"
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
-class Endpoint:
-    """`root` is what `/v1/messages` is appended to; `headers` have lower-case names.
+class Address:
+    """A service at an HTTP address: what all APIs have in common.
 
-    `official` says that the host is Anthropic's own, `local` that it is this machine.
+    `root` is what paths are appended to; `headers` have lower-case names. `local` says that the host is this machine.
     """
 
-    def __init__(
-        self, base_url: str, api_key: str, auth_token: str, api_version: str, extra_headers: Mapping[str, str]
-    ) -> None:
-        self.root = _root(base_url)
-        self._scheme, self.host = _split(self.root)
-        self.official = self.host == "anthropic.com" or self.host.endswith(".anthropic.com")
+    def __init__(self, root: str, secrets: Iterable[str], headers: Mapping[str, str]) -> None:
+        self.root = root
+        self._scheme, self.host = _split(root)
         self.local = self.host in _LOOPBACK
-        key, token = api_key.strip(), auth_token.strip()
-        self._secrets = tuple(s for s in (key, token) if s)
+        self._secrets = tuple(s for s in secrets if s)
         self.headers = {
-            "anthropic-version": api_version or (_OFFICIAL_VERSION if self.official else _COMPATIBLE_VERSION),
             "user-agent": "quillback",
             "accept-encoding": "identity",  # compressors on the way hold back deltas
-            **_credentials(key, token, official=self.official),
-            **{name.lower(): value for name, value in extra_headers.items()},
+            **headers,
         }
 
     def problem(self) -> ProviderError | None:
@@ -42,9 +36,6 @@ class Endpoint:
         if any(not (value.isascii() and value.isprintable()) for value in self.headers.values()):
             text = "The API key, or a header that was set, holds characters that cannot be sent; copy it again."
             return ProviderError(Failure.AUTHENTICATION, text)
-        if self.official and not ({"authorization", "x-api-key"} & self.headers.keys()):
-            text = "There is no API key. Set ANTHROPIC_API_KEY; `quillback doctor` names the other ways."
-            return ProviderError(Failure.NO_CREDENTIALS, text)
         return None
 
     @property
@@ -57,6 +48,36 @@ class Endpoint:
         for secret in self._secrets:
             text = text.replace(secret, "***")
         return text
+
+
+class Endpoint(Address):
+    """`root` is what `/v1/messages` is appended to. `official` says that the host is Anthropic's own."""
+
+    def __init__(
+        self, base_url: str, api_key: str, auth_token: str, api_version: str, extra_headers: Mapping[str, str]
+    ) -> None:
+        root, key, token = _root(base_url), api_key.strip(), auth_token.strip()
+        host = _split(root)[1]
+        self.official = host == "anthropic.com" or host.endswith(".anthropic.com")
+        headers = {
+            "anthropic-version": api_version or (_OFFICIAL_VERSION if self.official else _COMPATIBLE_VERSION),
+            **_credentials(key, token, official=self.official),
+            **{name.lower(): value for name, value in extra_headers.items()},
+        }
+        super().__init__(root, (key, token), headers)
+
+    def problem(self) -> ProviderError | None:
+        if found := super().problem():
+            return found
+        if self.official and not ({"authorization", "x-api-key"} & self.headers.keys()):
+            text = "There is no API key. Set ANTHROPIC_API_KEY; `quillback doctor` names the other ways."
+            return ProviderError(Failure.NO_CREDENTIALS, text)
+        return None
+
+    @property
+    def models_url(self) -> str:
+        """Where such a service lists its models."""
+        return f"{self.root}/v1/models"
 
 
 def _root(base_url: str) -> str:

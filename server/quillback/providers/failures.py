@@ -33,7 +33,16 @@ _BY_TYPE = {
     "rate_limit_error": Failure.RATE_LIMIT,
     "request_too_large": Failure.TOO_LARGE,
     "timeout_error": Failure.SERVER,
+    # those of chat completions, where servers put them into `type` or `code`
+    "BadRequestError": Failure.INVALID,
+    "context_length_exceeded": Failure.CONTEXT_LENGTH,
+    "insufficient_quota": Failure.PERMISSION,
+    "invalid_api_key": Failure.AUTHENTICATION,
+    "model_not_found": Failure.NOT_FOUND,
+    "rate_limit_exceeded": Failure.RATE_LIMIT,
 }
+_TELLING = frozenset({"context_length_exceeded", "insufficient_quota"})
+"""Codes that say more than the status they come with."""
 # The API names most of these in words only, and gateways put them under odd statuses (429 for a bad signature).
 _KNOWN = (
     (
@@ -47,9 +56,12 @@ _KNOWN = (
     (
         Failure.CONTEXT_LENGTH,
         re.compile(
-            r"(prompt|input|request|conversation) is too long|exceeds? (the )?(available |maximum )?context"
-            r"|context (length|window|size) .{0,40}exceed|exceed_context|maximum context length",
-            re.I,
+            r"(prompt|input|request|conversation) (\([^)]{0,40}\) )?is too long"
+            r"|exceeds? (the )?(model's )?(available |maximum )?context"
+            r"|context (length|window|size) .{0,40}exceed|exceed_context|maximum (context|prompt|model) length"
+            r"|context the overflows|reached context length|too large for model with|input tokens exceed"
+            r"|input token count.{0,40}exceeds|to keep from the initial prompt|reduce the length of the messages",
+            re.I | re.S,
         ),
     ),
     (
@@ -65,7 +77,7 @@ _RECOGNISED = frozenset({Failure.INVALID, Failure.TOO_LARGE, Failure.RATE_LIMIT,
 
 _TOO_LONG = "Start a new session, or take a model with a larger window (`quillback models`)."
 _OTHER_KEY = "Check the key for this server: ANTHROPIC_API_KEY, ANTHROPIC_AUTH_TOKEN or config.toml."
-"""That of `quillback login` is not sent to servers other than Anthropic's."""
+"""That of `quillback login` is not sent to servers other than the maker's own."""
 _ADVICE = {
     Failure.AUTHENTICATION: "Check the API key (ANTHROPIC_API_KEY, or run `quillback login`).",
     Failure.PERMISSION: "Check what the key may use, and the account's billing.",
@@ -75,8 +87,13 @@ _ADVICE = {
 }
 
 
-def from_status(status: int, host: str, error: JsonObject, headers: Mapping[str, str], now: datetime) -> ProviderError:
-    """An HTTP answer that is not a success. `error` is the body's error object; `headers` have lower-case names."""
+def from_status(
+    status: int, host: str, error: JsonObject, headers: Mapping[str, str], now: datetime, key_advice: str = ""
+) -> ProviderError:
+    """An HTTP answer that is not a success. `error` is the body's error object; `headers` have lower-case names.
+
+    `key_advice` says what to do about a key that was refused; it need not be given for the Messages API.
+    """
     text = words(error)
     if 300 <= status < 400:
         where = headers.get("location", "another address")
@@ -84,20 +101,51 @@ def from_status(status: int, host: str, error: JsonObject, headers: Mapping[str,
     failure = _BY_STATUS.get(status, Failure.SERVER if status >= 500 else Failure.INVALID)
     if status >= 500 and error.get("type") == "overloaded_error":
         failure = Failure.OVERLOADED
+    code = error.get("code")
+    if isinstance(code, str) and code in _TELLING:
+        failure = _BY_TYPE[code]
     failure = _recognised(failure, error)
     if failure.retryable and headers.get("x-should-retry") == "false":
         failure = Failure.INVALID
-    message = _sentence(f"{host} answered {status}: {text}" if text else f"{host} answered {status}", failure, host)
+    said = f"{host} answered {status}: {text}" if text else f"{host} answered {status}"
+    message = _sentence(said, failure, host, key_advice)
     return ProviderError(failure, message, status=status, retry_after=retry_after(headers, now))
 
 
-def from_event(host: str, payload: JsonObject) -> ProviderError:
-    """An error inside a stream that began well; its type says what it is, since the status was 200."""
+def from_event(host: str, payload: JsonObject, key_advice: str = "") -> ProviderError:
+    """An error inside a stream that began well; its type or code says what it is, since the status was 200."""
     inner = payload.get("error")
     error: JsonObject = inner if isinstance(inner, Mapping) else {"message": inner or payload.get("message")}
-    failure = _recognised(_BY_TYPE.get(str(error.get("type")), Failure.SERVER), error)
+    failure = _recognised(_by_word(error), error)
     text = words(error) or "no reason given"
-    return ProviderError(failure, _sentence(f"{host} broke off the reply: {text}", failure, host), status=200)
+    said = _sentence(f"{host} broke off the reply: {text}", failure, host, key_advice)
+    return ProviderError(failure, said, status=200)
+
+
+def error_object(body: object) -> JsonObject:
+    """The error of an answer's body: an API's own shape, a bare one, or some other text."""
+    if isinstance(body, Mapping):
+        inner = body.get("error", body.get("detail"))
+        if isinstance(inner, Mapping):
+            return inner
+        return {"message": inner} if isinstance(inner, str) else body
+    text = str(body or "").strip()
+    return {} if text.startswith("<") else {"message": text}  # an HTML page tells a user nothing
+
+
+def from_transport(error: BaseException, host: str, address: str, seconds: float, *, began: bool) -> ProviderError:
+    """What went wrong below HTTP. `began` says that some of the reply was there, `seconds` how long silence may be."""
+    import httpx2
+
+    match error:
+        case httpx2.ReadTimeout():
+            return ProviderError(Failure.IDLE, f"{host} sent nothing for {seconds:g} seconds.")
+        case httpx2.HTTPError() if began:
+            return ProviderError(Failure.INCOMPLETE, f"The connection to {host} was lost in mid-reply.")
+        case httpx2.HTTPError() if not isinstance(error, httpx2.LocalProtocolError | httpx2.UnsupportedProtocol):
+            return unreachable(address, error)
+        case _:
+            return ProviderError(Failure.INVALID, f"The request to {host} failed: {_reason(error)}.")
 
 
 def unreachable(address: str, error: BaseException) -> ProviderError:
@@ -111,6 +159,8 @@ def words(error: JsonObject) -> str:
     """The provider's own message with its type, bounded."""
     message, kind = error.get("message"), error.get("type")
     text = message.strip() if isinstance(message, str) else ""
+    if (upstream := _upstream(error)) and upstream not in text:
+        text = f"{text}: {upstream}" if text else upstream
     if isinstance(kind, str) and kind and kind.replace("_error", "") not in text.lower():
         text = f"{text} ({kind})" if text else kind
     return text if len(text) <= 2_000 else text[:2_000] + "…"
@@ -162,16 +212,40 @@ def _recognised(failure: Failure, error: JsonObject) -> Failure:
         return failure
     details = error.get("details")
     code = details.get("error_code") if isinstance(details, Mapping) else ""
-    text = f"{error.get('type', '')} {error.get('message', '')} {code}"
+    text = f"{error.get('type', '')} {error.get('message', '')} {code} {_upstream(error)}"
     for kind, pattern in _KNOWN:
         if pattern.search(text):
             return kind
     return failure
 
 
-def _sentence(text: str, failure: Failure, host: str) -> str:
+def _by_word(error: JsonObject) -> Failure:
+    kind, code = error.get("type"), error.get("code")
+    for word in (code, kind):
+        if isinstance(word, str) and word in _BY_TYPE:
+            return _BY_TYPE[word]
+    if isinstance(code, int) and 400 <= code < 500:
+        return _BY_STATUS.get(code, Failure.INVALID)
+    return Failure.SERVER
+
+
+def _upstream(error: JsonObject) -> str:
+    """What a gateway says that the service behind it said."""
+    metadata = error.get("metadata")
+    raw = metadata.get("raw") if isinstance(metadata, Mapping) else None
+    return raw.strip() if isinstance(raw, str) else ""
+
+
+def _reason(error: BaseException) -> str:
+    text = str(error).strip().rstrip(".")
+    return f"{text} ({type(error).__name__})" if text else type(error).__name__
+
+
+def _sentence(text: str, failure: Failure, host: str, key_advice: str) -> str:
     text = text if text.endswith((".", "!", "?", "…")) else f"{text}."
     advice = _ADVICE.get(failure, "")
-    if failure is Failure.AUTHENTICATION and not f".{host}".endswith(".anthropic.com"):
+    if failure is Failure.AUTHENTICATION and key_advice:
+        advice = key_advice
+    elif failure is Failure.AUTHENTICATION and not f".{host}".endswith(".anthropic.com"):
         advice = _OTHER_KEY
     return f"{text} {advice}" if advice else text

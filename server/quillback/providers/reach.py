@@ -2,18 +2,22 @@
 
 from quillback.providers import failures
 from quillback.providers.endpoint import Endpoint
+from quillback.providers.openai_endpoint import OpenAIEndpoint
 
 SECONDS = 10.0
 
 
-async def reach(base_url: str) -> tuple[str, bool]:
-    """What the service answered, and whether it knows such requests. Raises ProviderError when no answer came."""
+async def reach(base_url: str, *, chat: bool = False) -> tuple[str, bool]:
+    """What the service answered, and whether it knows such requests. `chat` says that it speaks chat completions.
+
+    Raises ProviderError when no answer came.
+    """
     import httpx2
 
-    endpoint = Endpoint(base_url, "", "", "", {})
+    endpoint = OpenAIEndpoint(base_url, "", {}) if chat else Endpoint(base_url, "", "", "", {})
     try:
         async with httpx2.AsyncClient(trust_env=not endpoint.local, timeout=SECONDS) as client:
-            answer = await client.get(f"{endpoint.root}/v1/models", headers=endpoint.headers)
+            answer = await client.get(endpoint.models_url, headers=endpoint.headers)
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
         raise failures.unreachable(endpoint.address, error) from None
     text = f"{endpoint.address} answers (status {answer.status_code}); the key was not tried"

@@ -1,12 +1,12 @@
 """Recipes as slash commands: `/name key=value ...`, from the user's own folder and from a trusted project."""
 
 import shlex
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
 
 from attrs import frozen
 
-from quillback.core.commands import CommandInfo, CommandResult, Desk, Expand, Say, is_name
+from quillback.core.commands import CommandInfo, CommandResult, Desk, Expand, LeftOut, is_name, refusal
 from quillback.core.ports import Mode
 from quillback.core.text import one_line
 from quillback.recipes.errors import RecipeError
@@ -14,6 +14,7 @@ from quillback.recipes.errors import RecipeError
 SUFFIXES = (".yaml", ".yml")
 FILES_LIMIT = 200
 ORIGIN = "Recipes"
+BAD_NAME = "the name of a recipe that is a command has letters, digits, - and _ only"
 BROKEN = "has errors; call it to see them"
 _STRICT = (Mode.AUTO, Mode.SMART, Mode.APPROVE, Mode.CHAT)
 
@@ -32,13 +33,14 @@ class _Found:
 
 
 class RecipeCommands:
-    """Implements CommandSource. `folder` is the user's. `project` gives the recipes of a trusted project by their paths
+    """Implements FileSource. `folder` is the user's. `project` gives the recipes of a trusted project by their paths
     below it, and nothing where it is not trusted. Of two with one name the user's counts."""
 
     def __init__(self, folder: Path, project: Callable[[], Mapping[str, bytes]] = dict) -> None:
         self._folder = folder
         self._project = project
         self._infos: dict[_Found, CommandInfo] = {}
+        self._left_out: list[LeftOut] = []
 
     def available(self) -> tuple[CommandInfo, ...]:
         found = self._found().values()
@@ -52,15 +54,23 @@ class RecipeCommands:
         try:
             return _started(found, argument, desk)
         except RecipeError as error:
-            return Say("\n".join(f"- {problem}" for problem in error.problems))
+            return refusal("\n".join(f"- {problem}" for problem in error.problems))
         except ValueError as error:
-            return Say(str(error))
+            return refusal(str(error))
+
+    def left_out(self) -> Sequence[LeftOut]:
+        self._found()
+        return self._left_out
 
     def _found(self) -> dict[str, _Found]:
         """By name, sorted."""
         named: dict[str, _Found] = {}
+        self._left_out = []
         for found in (*_in_folder(self._folder), *_of_project(self._project())):
-            named.setdefault(found.name, found)
+            if not is_name(found.name):
+                self._left_out.append(LeftOut(found.path, found.name, BAD_NAME))
+            elif named.setdefault(found.name, found) is not found:
+                self._left_out.append(LeftOut(found.path, found.name, f"another recipe is `/{found.name}`"))
         return dict(sorted(named.items()))
 
 
@@ -83,7 +93,7 @@ def _of_project(files: Mapping[str, bytes]) -> Iterator[_Found]:
 
 
 def _is_recipe(path: PurePath) -> bool:
-    return path.suffix in SUFFIXES and is_name(path.stem)
+    return path.suffix in SUFFIXES
 
 
 def _info(found: _Found) -> CommandInfo:

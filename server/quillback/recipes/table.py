@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from attrs import field, frozen
 
+from quillback.core.text import number
 from quillback.recipes.document import Document, Key
 
 Member = TypeVar("Member", bound=StrEnum)
@@ -71,7 +72,7 @@ class Table:
             return None
         if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= high:
             return float(value)
-        self.wrong(key, f"{_shown(value)} is not allowed; use a number of {unit} above 0, at most {high:g}")
+        self.wrong(key, f"{_shown(value)} is not allowed; use a number of {unit} above 0, at most {number(high)}")
         return None
 
     def choice(self, key: str, kind: type[Member]) -> Member | None:

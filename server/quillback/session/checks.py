@@ -1,4 +1,4 @@
-"""Finds out whether a recipe's work is done: runs its checks, and says for the model what failed and how."""
+"""Finds out whether a recipe's work is done: runs its checks, and says what failed and how."""
 
 import re
 from collections.abc import Awaitable, Callable
@@ -44,7 +44,7 @@ async def anything(command: str) -> str:
 
 
 async def run_checks(recipe: Recipe, run: RunCommand, cwd: str, allowed: Allowed = anything) -> str:
-    """What failed, for the model; empty when all checks passed. `on_failure` runs behind the last check that failed.
+    """What failed, the first line how many; empty when all checks passed. `on_failure` runs behind the last of them.
 
     All checks run, one after the other, also when one of them failed: the model should know of everything.
     """
@@ -94,8 +94,7 @@ def _told(failures: list[_Failure], checks: int) -> str:
     count = (
         "The check of this work failed" if checks == 1 else f"{len(failures)} of {checks} checks of this work failed"
     )
-    told = f"{count}. Find out why and mend it; the work is done when all of them pass.\n\n"
-    return (told + "\n\n".join(texts.values()))[:OUTPUT_LIMIT]
+    return "\n\n".join((f"{count}.", *texts.values()))[:OUTPUT_LIMIT]
 
 
 def _tail(text: str, limit: int) -> str:

@@ -11,6 +11,7 @@ from quillback.core.ports import Mode, SessionRecord, StoreError
 from quillback.core.undo import UndoReport
 from quillback.session.fork import fork_stored
 from quillback.session.services import Services
+from quillback.session.undo import prompt_text
 
 if TYPE_CHECKING:
     from quillback.session.session import Session
@@ -44,7 +45,7 @@ class SessionDesk:
 
     def set_model(self, model: str) -> None:
         try:
-            self._services.model(model)
+            self._services.provider(self._services.model(model))
         except ProviderError as error:
             raise ValueError(error.message) from None
         self._session.set_model(model)
@@ -56,9 +57,11 @@ class SessionDesk:
         except StoreError as error:
             raise ValueError(str(error)) from None
 
-    async def undo(self) -> UndoReport:
+    async def undo(self) -> tuple[UndoReport, str]:
+        session = self._session
         try:
-            return await self._session.undo_files(for_user=False)
+            report = await session.undo_files(for_user=False)
+            return report, prompt_text(session.history, report)
         except StoreError as error:
             raise ValueError(str(error)) from None
 

@@ -15,7 +15,8 @@ from quillback.session.moments import Moments
 @frozen
 class Entry:
     """How a prompt enters the stream: what the model is told before it, the prompt, what the user and the model are
-    told after it. `runs` is False where no turn follows; `clear` where the model forgets what came before."""
+    told after it. `runs` is False where no turn follows; `refused` where that is so since the prompt could not be
+    carried out or was not let through; `clear` where the model forgets what came before."""
 
     prompt: Message
     before: tuple[str, ...] = ()
@@ -23,6 +24,7 @@ class Entry:
     for_model: tuple[Part, ...] = ()
     aim: Aim = field(factory=Aim)
     runs: bool = True
+    refused: bool = False
     clear: bool = False
 
 
@@ -45,7 +47,7 @@ class Reception:
         answer = await moments.fire(HookPoint.USER_PROMPT_SUBMIT, prompt=prompt.text())
         if no := started.halt or answer.halt or answer.blocked:
             say = f"A hook did not let this prompt through: {no}"
-            return Entry(evolve(prompt, visible_to_model=False), for_user=say, runs=False)
+            return Entry(evolve(prompt, visible_to_model=False), for_user=say, runs=False, refused=True)
         entry = given or await self._command(prompt)
         return evolve(entry, before=(*started.context, *answer.context))
 
@@ -56,8 +58,8 @@ class Reception:
             return Entry(prompt)
         typed = evolve(prompt, visible_to_model=False)
         match result:
-            case Say(text=text):
-                return Entry(typed, for_user=text, runs=False)
+            case Say(text=text, refused=refused):
+                return Entry(typed, for_user=text, runs=False, refused=refused)
             case Clear(text=text):
                 return Entry(typed, for_user=text, runs=False, clear=True)
             case Compact(focus=focus):

@@ -159,7 +159,7 @@ class Session:
         if answer.blocked or answer.halt:
             raise ValueError(f"a hook did not let this message through: {answer.blocked or answer.halt}")
         linked = with_linked_files(parts, self.roots, self._services.mask)
-        message = self._user_message((*linked, *map(Text, answer.context)))
+        message = evolve(self._user_message((*linked, *(Text(f"\n\n{c}") for c in answer.context))), steered=True)
         self._services.store.put(message)
         driver.feed(Steered(message))
         await self._services.store.flush()
@@ -307,7 +307,7 @@ class Session:
             self.past.forget(job.pipe, self.record, self.model)
         if not entry.runs:
             reason = StopReason.CANCELLED if self._withdrawn else StopReason.END_TURN
-            return TurnCompleted(reason, run, entry.for_user)
+            return TurnCompleted(reason, run, entry.for_user, refused=entry.refused)
         model = self.model
         self._driver = driver = driver_of(self, self._services, model, entry.aim, job.pipe)
         completed = await driver.run()
@@ -340,10 +340,11 @@ class Session:
         """The prompt and what belongs to it take their places in the stream. The run of what the user is told."""
         for text in entry.before:
             self.past.tell_model([Text(text)], pipe)
-        self._titles.entitle(self.past.enter(entry.prompt, pipe), pipe)
-        notes, self._notes = self._notes, []
-        for text in notes:
-            pipe.put(Noticed(self._services.new_id("msg"), text, Severity.WARNING))
+        prompt = self.past.enter(entry.prompt, pipe)
+        if entry.runs and entry.aim.compact is None:
+            self._titles.entitle(prompt, pipe)
+        for noticed in self.take_notes():
+            pipe.put(noticed)
         run = self.past.tell_user(entry.for_user, pipe) if entry.for_user else ""
         if entry.for_model:
             self.past.tell_model(entry.for_model, pipe)
@@ -386,6 +387,11 @@ class Session:
             self._notes.append(text)
         else:
             self._driver.show(Noticed(self._services.new_id("msg"), text, Severity.WARNING))
+
+    def take_notes(self) -> list[Noticed]:
+        """What the user has not been told yet."""
+        notes, self._notes = self._notes, []
+        return [Noticed(self._services.new_id("msg"), text, Severity.WARNING) for text in notes]
 
     def tell(self, event: Event) -> None:
         """Pass something on to whoever watches the running prompt."""

@@ -6,7 +6,7 @@ from typing import assert_never
 from attrs import frozen
 
 from quillback.core.event import StopReason, TurnCompleted
-from quillback.core.message import Message, Role, Shown, Text
+from quillback.core.message import Message, Role, Shown, Text, Usage
 from quillback.core.ports import ToolOutcome
 
 
@@ -28,7 +28,7 @@ class Ended:
 
 
 def outcome_of(ended: Ended) -> ToolOutcome:
-    """The subagent's last text, with a note where that is not the end of its work. Its cost is in it."""
+    """The subagent's last text, with a note where that is not the end of its work. It has its cost and tokens."""
     text, fault = _last_text(ended.history), _fault(ended)
     log = f"[The subagent's session is {ended.session_id}.]"
     if fault:
@@ -46,6 +46,7 @@ def outcome_of(ended: Ended) -> ToolOutcome:
         stop_turn=bool(ended.halt) or ended.stops,
         say=f"A hook ended the turn: {ended.halt}" if ended.halt else "",
         cost=ended.completed.cost,
+        usage=Usage(ended.completed.input_tokens, ended.completed.output_tokens),
     )
 
 

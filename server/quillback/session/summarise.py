@@ -7,7 +7,7 @@ from contextlib import aclosing, nullcontext
 from attrs import define, frozen
 
 from quillback.core.compaction import SummaryRequest, requests
-from quillback.core.message import Text
+from quillback.core.message import NO_USAGE, Text, Usage
 from quillback.core.model import Failure, Model, ModelRequest, ProviderError, RequestMessage
 from quillback.core.ports import Provider
 from quillback.core.retry import delay
@@ -29,9 +29,10 @@ NEVER_FITS = "even the shortest form of the conversation is too long for the mod
 
 @define
 class Spent:
-    """US dollars so far."""
+    """US dollars and tokens so far."""
 
     cost: float = 0.0
+    usage: Usage = NO_USAGE
 
 
 @frozen
@@ -50,7 +51,7 @@ class Summariser:
             async with asyncio.timeout(self.seconds):
                 return await self._any(asked, spent)
         except TimeoutError:
-            return CompactionFailed(f"no summary came within {self.seconds:g} seconds.", spent.cost)
+            return CompactionFailed(f"no summary came within {self.seconds:g} seconds.", spent.cost, spent.usage)
 
     async def _any(self, asked: Compact, spent: Spent) -> Compacted | CompactionFailed:
         why = NOTHING
@@ -62,8 +63,8 @@ class Summariser:
             except SideModelError as error:
                 why = f"{model.name}: {error}."
             else:
-                return Compacted(text, spent.cost)
-        return CompactionFailed(why, spent.cost)
+                return Compacted(text, spent.cost, spent.usage)
+        return CompactionFailed(why, spent.cost, spent.usage)
 
     async def _with(self, model: Model, asked: Compact, spent: Spent) -> str:
         """The summary. Raises ProviderError, SideModelError."""
@@ -106,6 +107,7 @@ class Summariser:
                         raise SideModelError("its summary is too long")
         finally:
             spent.cost += reply.cost(model)
+            spent.usage += reply.usage or NO_USAGE
         reply.check()
         text = "".join(reply.texts).strip()
         if not text:

@@ -65,23 +65,20 @@ class Titles:
         self._session = session
         self._write = write
         self._editor = editor
-        self._provisional = ""
         self._asking: asyncio.Task[None] | None = None
 
     def entitle(self, prompt: Message, pipe: EventPipe) -> None:
-        """The first prompt with words gives the session its title. Does not wait.
+        """The first prompt with words that a turn follows gives the session its title. Does not wait.
 
-        A command, which the model does not see as it was typed, gives one only until there is a prompt.
+        For a command, which the model does not see as it was typed, no better one is asked for.
         """
         session, text = self._session, prompt.text()
-        command, title = not prompt.visible_to_model, session.record.title
         first = one_line(plain(text[: PLAIN_LENGTH * 8]), PLAIN_LENGTH)
-        if not first or (title and (command or title != self._provisional)):
+        if not first or session.record.title:
             return
-        self._provisional = first if command else ""
         session.change(evolve(session.record, title=first))
         pipe.put(Retitled(first))
-        if self._write is not None and not command and session.model.provider != SCRIPTED:
+        if self._write is not None and prompt.visible_to_model and session.model.provider != SCRIPTED:
             self._asking = asyncio.create_task(self._better(self._write, text.strip(), first), name="title")
 
     async def close(self) -> None:

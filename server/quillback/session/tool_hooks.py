@@ -108,10 +108,11 @@ def ended(reason: str) -> str:
 
 
 def with_lines(finished: ToolFinished, lines: list[str] | tuple[str, ...]) -> ToolFinished:
-    """The model reads `lines` after the result."""
-    if not lines:
-        return finished
-    content = (*finished.result.content, *map(Text, lines))
+    """The model reads `lines` after the result, each behind a blank line."""
+    content = finished.result.content
+    for line in lines:
+        above = any(isinstance(part, Text) and part.text for part in content)
+        content = (*content, Text(f"\n\n{line}" if above else line))
     return evolve(finished, result=evolve(finished.result, content=content))
 
 

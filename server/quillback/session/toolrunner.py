@@ -115,7 +115,8 @@ class Runner:
         async with nullcontext() if tool.spec.frontend else step.slots:  # the editor's own tools take none of ours
             self.permits.check_mode(call)  # it may have changed while the call waited
             outcome = await self._run(call, prepared)
-        return ToolFinished(_result(call, outcome), outcome.stop_turn, outcome.say, outcome.final, outcome.cost)
+        result = _result(call, outcome)
+        return ToolFinished(result, outcome.stop_turn, outcome.say, outcome.final, outcome.cost, outcome.usage)
 
     async def _after(self, call: ToolUse, finished: ToolFinished, step: _Step) -> ToolFinished:
         """A cancel meanwhile loses what the hooks say, not the result: see `waiting`."""

@@ -3,7 +3,6 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Container, Coroutine, Sequence
-from pathlib import PurePath
 from typing import Any
 
 from attrs import define, evolve, field, frozen
@@ -12,6 +11,7 @@ from quillback.core.message import Message, Role, Text
 from quillback.core.ports import Editor, SessionRecord, StoreError
 from quillback.core.text import one_line
 from quillback.core.undo import (
+    PROMPT_LENGTH,
     Before,
     Fate,
     Left,
@@ -22,18 +22,17 @@ from quillback.core.undo import (
     RestoreFile,
     UndoReport,
     Untouched,
+    undo_lines,
+    undo_text,
 )
 from quillback.session.fork import ForkError, is_message
 from quillback.session.past import Past
 from quillback.session.services import Services
 
-NOTHING = "There is nothing to undo: no turn of this session that changed files is left."
 BUSY = "a turn is running in this session; wait for its end, or cancel it, and undo then"
-SHELL = "What shell commands, MCP servers or the editor's own tools changed is not undone."
 ONLY_OWN = "others had changed it between two changes of the agent; only what came after that was undone"
 GIVEN_UP = "; it was given up after two tries, the next undo goes further back"
 CUT_OFF = "the undo was cut off; undo again to go on"
-PROMPT_LENGTH = 80
 AFTER_CANCEL = 3.0
 """Seconds that an undo may go on for after it was cancelled."""
 Tell = Callable[[UndoReport], Awaitable[None]]
@@ -184,44 +183,24 @@ async def _to_its_end(work: Coroutine[Any, Any, UndoReport]) -> UndoReport:
 
 
 def _report(prompt: str, fates: dict[str, list[Fate]]) -> UndoReport:
-    restored, removed, kept = [], [], []
+    restored: list[str] = []
+    removed: list[str] = []
+    kept: list[tuple[str, str]] = []
+    already: list[str] = []
     for path in sorted(fates):
         left = [fate for fate in fates[path] if isinstance(fate, Left)]
-        if len(left) == len(fates[path]):
+        done = [fate for fate in fates[path] if isinstance(fate, Removed | Restored)]
+        if not done:
             kept.append((path, left[0].reason))
         elif left:
             kept.append((path, ONLY_OWN))
-        elif isinstance(fates[path][-1], Removed):
-            removed.append(path)
-        elif isinstance(fates[path][-1], Restored):
-            restored.append(path)
-    return UndoReport(prompt, tuple(restored), tuple(removed), tuple(kept))
+        else:
+            (removed if isinstance(done[-1], Removed) else restored).append(path)
+            already += [path] if all(fate.already for fate in done) else []
+    return UndoReport(prompt, tuple(restored), tuple(removed), tuple(kept), tuple(already))
 
 
 # ---------------------------------------------------------------- what is said of it
-
-
-def undo_text(report: UndoReport, cwd: str, prompt: str = "") -> str:
-    """For the user, in Markdown's plain sense: a sentence and a list. `prompt` is the text of the turn's prompt."""
-    if not report.prompt:
-        return NOTHING
-    of = f" of the turn “{one_line(prompt, PROMPT_LENGTH)}”" if prompt.strip() else " of the latest turn that made any"
-    done = bool(report.restored or report.removed)
-    head = f"Undid the file changes{of}:" if done else f"The file changes{of} were not undone:"
-    return "\n".join([head, "", *_lines(report, cwd), "", SHELL])
-
-
-def _lines(report: UndoReport, cwd: str) -> list[str]:
-    return [
-        *(f"- restored {_short(path, cwd)}" for path in report.restored),
-        *(f"- removed {_short(path, cwd)}" for path in report.removed),
-        *(f"- left alone {_short(path, cwd)}: {reason}" for path, reason in report.kept),
-    ]
-
-
-def _short(path: str, cwd: str) -> str:
-    pure = PurePath(path)
-    return one_line(str(pure.relative_to(cwd)) if pure.is_relative_to(cwd) else path)
 
 
 def _for_model(report: UndoReport, cwd: str, prompt: str) -> str:
@@ -229,7 +208,7 @@ def _for_model(report: UndoReport, cwd: str, prompt: str) -> str:
     return "\n".join(
         [
             f"The user undid what {of} changed in files. The files are now as follows:",
-            *_lines(report, cwd),
+            *undo_lines(report, cwd),
             "Their content is not what you last saw; read a file again before you rely on it or change it. Do not redo "
             "the changes unless the user asks for them.",
         ]

@@ -103,7 +103,8 @@ def _make_converter() -> Converter:
     for union in (Part, Grown):
         configure_tagged_union(union, converter, tag_name="type")
     seldom = override(omit_if_default=True)
-    converter.register_unstructure_hook(Message, make_dict_unstructure_fn(Message, converter, thoughts_end=seldom))
+    lean = make_dict_unstructure_fn(Message, converter, thoughts_end=seldom, steered=seldom)
+    converter.register_unstructure_hook(Message, lean)
     return converter
 
 

@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import assert_never
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from quillback.core.ports import Editor, SessionRecord, ToolError
 from quillback.core.undo import KEPT_BYTES, NO_FILE, Fate, Left, Original, Removed, Restored, Untouched
@@ -73,7 +73,7 @@ def _verdict(original: Original, state: State) -> Fate:
     if state.unsaved is not None:
         return Left(UNSAVED, again=True)
     if now == original.before:
-        return goal if original.written else Untouched()
+        return evolve(goal, already=True) if original.written else Untouched()
     if now == NO_FILE:
         return Left(GONE)
     if now not in (original.written, original.writing):

@@ -94,5 +94,11 @@ def _answer(connection: Connection, completed: TurnCompleted) -> acp.PromptRespo
         )
     usage = TurnUsage(completed.input_tokens, completed.output_tokens, completed.cost)
     text = completed.text
-    result = PromptResult(completed.message_id, text[:TEXT_LENGTH], usage, truncated=len(text) > TEXT_LENGTH)
+    result = PromptResult(
+        completed.message_id,
+        text[:TEXT_LENGTH],
+        usage,
+        truncated=len(text) > TEXT_LENGTH,
+        refused=completed.refused,
+    )
     return acp.PromptResponse(acp.StopReason(completed.stop_reason.value), meta=to_meta(result))

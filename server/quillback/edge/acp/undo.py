@@ -1,9 +1,10 @@
 """_quillback/session/undo: puts the files of the latest turn back; the answer says what came of each."""
 
 from quillback.core.ports import StoreError
+from quillback.core.undo import undo_text
 from quillback.edge.connection import Connection
 from quillback.session.fork import ForkError
-from quillback.session.undo import UndoBusyError, prompt_text, undo_text
+from quillback.session.undo import UndoBusyError, prompt_text
 from quillback_protocol.extensions import LeftAlone, UndoRequest, UndoResponse
 from quillback_protocol.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, RpcError
 

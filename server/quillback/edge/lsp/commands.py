@@ -13,6 +13,7 @@ from pygls.workspace import PositionCodec
 from quillback.core.ports import EditorError, Mode, StoreError
 from quillback.core.rules import MODES
 from quillback.core.text import one_line
+from quillback.core.undo import undo_text
 from quillback.edge.acp import prompt as acp_prompt
 from quillback.edge.lsp.documents import Document, real_path
 from quillback.edge.lsp.front import Front
@@ -29,7 +30,7 @@ from quillback.edge.lsp.prompts import (
 )
 from quillback.edge.lsp.turns import Job
 from quillback.edge.lsp.wire import read
-from quillback.session.undo import UndoBusyError, undo_text
+from quillback.session.undo import UndoBusyError
 from quillback_protocol import acp
 from quillback_protocol.jsonrpc import INTERNAL_ERROR, REQUEST_CANCELLED, InvalidParams, RpcError
 
