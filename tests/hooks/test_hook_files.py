@@ -115,7 +115,8 @@ def test_the_good_rest_of_a_file_works():
 @pytest.mark.parametrize("moment", ["UserPromptSubmit", "Stop", "TurnCompleted"])
 @pytest.mark.parametrize("matcher", ["(", 3, "nothing is called so"])
 def test_where_a_matcher_is_not_looked_at_a_bad_one_costs_no_hook(moment: str, matcher: object):
-    found = read_hooks(json.dumps({"hooks": {moment: [{"matcher": matcher, "hooks": [{"command": "a"}]}]}}).encode(), "f")
+    text = json.dumps({"hooks": {moment: [{"matcher": matcher, "hooks": [{"command": "a"}]}]}})
+    found = read_hooks(text.encode(), "f")
     assert found.problems == ()
     assert [h.is_for("x") for h in found.hooks] == [True]
 
