@@ -38,6 +38,8 @@ PARTS: dict[str, frozenset[str] | None] = {
     "commands": CORE | {"documents"},
     "recipes": CORE | {"documents"},
     "skills": CORE | {"documents"},
+    "mock": frozenset(),
+    "conformance": frozenset(),
     "edge": CORE | {"session"},
     "config": CORE,
     "trust": CORE | {"config", "documents", "hooks", "skills"},
@@ -46,6 +48,7 @@ PARTS: dict[str, frozenset[str] | None] = {
     "credentials": CORE | {"config"},
     "models": CORE | {"config", "credentials", "providers"},
     "problems": CORE | {"config", "inspectors", "models"},
+    "transcripts": CORE | {"app", "config", "edge", "session"},
     "cli": CORE
     | {
         "session",
@@ -59,6 +62,9 @@ PARTS: dict[str, frozenset[str] | None] = {
         "project",
         "recipes",
         "trust",
+        "conformance",
+        "mock",
+        "transcripts",
     },
     "app": ANYTHING,
     "serving": ANYTHING,
@@ -79,7 +85,16 @@ OWNERS = {
     "rich": ("cli",),
     "yaml": ("recipes/", "documents/", "commands/", "skills/"),
     "markdown_it": ("cli",),
-    "quillback_protocol": ("edge/", "cli", "app.py", "serving.py", "__main__.py"),
+    "quillback_protocol": (
+        "edge/",
+        "cli",
+        "app.py",
+        "serving.py",
+        "__main__.py",
+        "conformance/",
+        "mock/",
+        "transcripts/",
+    ),
 }
 
 # What a library is imported as, where that is not its name.

@@ -23,6 +23,7 @@ from quillback.cli.exits import (
 MODES = ("approve", "smart", "auto", "chat")
 THINKING = ("off", "low", "medium", "high")
 FORMATS = ("markdown", "json", "html")
+ANSWERS = ("allow", "reject", "cancel")
 PROVIDERS = ("anthropic", "openai")
 
 
@@ -82,6 +83,11 @@ _SESSIONS = {
         "sessions_command:fork",
         (_ID, _option("--at", metavar="MESSAGE_ID", help="the last message that comes along (default: all of them)")),
     ),
+    "replay": Command(
+        "see whether the same comes of one when its replies and results are played again",
+        "replay_command:replay_session",
+        (_ID,),
+    ),
     "delete": Command(
         "forget one",
         "sessions_command:delete",
@@ -105,6 +111,32 @@ _RULES = {
         ),
     ),
 }
+_CHECK = (
+    _option("agent", nargs="*", metavar="CMD", help="the command that starts the agent, after --"),
+    _option("--cwd", metavar="DIR", help="the workspace of its sessions (default: a temporary directory)"),
+    _option("--prompt", action="append", metavar="TEXT", help="a prompt to play; may be given several times"),
+    _option("--long-prompt", metavar="TEXT", help="a prompt that takes a while, to be cancelled"),
+    _option("--only", action="append", metavar="ID", help="only these rules; ACP-INIT means all that begin like this"),
+    _option("--allow", choices=ANSWERS, default="allow", help="the answer to its questions (default: %(default)s)"),
+    _option("--timeout", type=float, default=10.0, metavar="SECONDS", help="for each answer (default: %(default)g)"),
+    _option("--list", action="store_true", help="the rules"),
+    _option("--report", metavar="FILE", help="write the report as JSON"),
+    _JSON,
+)
+_MOCK = (
+    _option("script", nargs="?", metavar="SCRIPT", help="a file, or the name of a built-in scenario"),
+    _option("--list", action="store_true", help="the built-in scenarios"),
+)
+_TEST = (
+    _option("files", nargs="+", metavar="FILE", help="transcripts, sessions as JSON, or directories"),
+    _option("--update", action="store_true", help="rewrite them to what comes"),
+    _option("--in-process", action="store_true", help="run Quillback in this process in place of one of its own"),
+    _option("--cwd", metavar="DIR", help="the workspace (default: a temporary directory)"),
+    _option("--timeout", type=float, default=10.0, metavar="SECONDS", help="for each message (default: %(default)g)"),
+)
+_RECORD = (_option("file", metavar="FILE", help="the transcript to write; one that is there is kept"),)
+_AGENT_BEHIND = ("test", "record")
+"""Commands that take `-- AGENT CMD` behind their own arguments."""
 COMMANDS = {
     "run": Command("one turn in the terminal", "run_command:run", _RUN),
     "sessions": Command("list, show, export, fork or delete stored sessions", children=_SESSIONS),
@@ -137,6 +169,12 @@ COMMANDS = {
             _option("--provider", choices=PROVIDERS, help="whose key it is (default: that of the configured model)"),
         ),
     ),
+    "test": Command("run transcripts, against Quillback or the agent behind --", "test_command:test", _TEST),
+    "record": Command(
+        "write a transcript of a session between an editor and the agent behind --", "record_command:record", _RECORD
+    ),
+    "check": Command("see whether an agent speaks ACP as it should", "check_command:check", _CHECK),
+    "mock-agent": Command("a scripted ACP agent, for those who write clients", "mock_command:mock_agent", _MOCK),
     "acp": Command("serve an editor over standard input and output", "serve:acp"),
     "lsp": Command("serve an editor as a language server, over standard input and output", "serve:lsp"),
     "help": Command("this text, or that of a command", "main:show_help", (_option("topic", nargs="*"),)),
@@ -228,7 +266,13 @@ def _fill_standard_streams() -> None:
 
 def _parsed(arguments: list[str]) -> Namespace:
     parser = _parser()
+    agent: list[str] = []
+    if arguments[:1] and arguments[0] in _AGENT_BEHIND and "--" in arguments:
+        agent = arguments[arguments.index("--") + 1 :]
+        arguments = arguments[: arguments.index("--")]
     options, rest = parser.parse_known_args(arguments or ["help"])
+    if options.command in _AGENT_BEHIND:
+        options.agent = agent
     # argparse takes the words of a prompt up to the first option only
     if rest and options.command == "run" and not any(word.startswith("-") and word != "-" for word in rest):
         options.prompt += rest
